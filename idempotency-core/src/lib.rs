@@ -1,0 +1,42 @@
+//! The law, the engine and the protocol profiles of the idempotency family.
+//!
+//! A caller arrives at a *door* with an *operation*. The door's *profile* reads whose it is (scope), which one (key)
+//! and what it says (fingerprint). The *engine* asks the *store* for one atomic *claim*. Either a *lease* is granted
+//! and the door receives a *permit* to run, or the verdict says why not: completed, expired, in flight, mismatch, in
+//! doubt. A permit ends by completing with an outcome or by being released; or it lapses. A *fence* makes sure that a
+//! permit which was taken over can end nothing.
+//!
+//! The crate is built in floors; each uses what is below it and nothing above:
+//!
+//! | floor | modules |
+//! |---|---|
+//! | words | [`Key`], [`Operation`], [`Fingerprint`], [`Lease`], [`Outcome`], [`Record`], [`Claim`] |
+//! | law | [`machine`] |
+//! | ports | [`Store`], [`Inspect`], [`clock`] |
+//! | engine | `Engine`, `Permit`, `policy`, `event` |
+//! | profiles | `profile` |
+
+pub mod clock;
+pub mod machine;
+
+mod claim;
+mod erased;
+mod fingerprint;
+mod inspect;
+mod key;
+mod lease;
+mod operation;
+mod outcome;
+mod record;
+mod store;
+
+pub use claim::{Claim, Release, Resolution, Settled, Standing, Vacant};
+pub use erased::DynStore;
+pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintError, Part, Parts};
+pub use inspect::{Inspect, Select};
+pub use key::{Key, KeyError};
+pub use lease::{Bid, Fence, Holder, Lease, OnLapse};
+pub use operation::{Address, Door, Operation, Scope};
+pub use outcome::{Form, Keep, Media, Outcome};
+pub use record::{Phase, PhaseName, Record};
+pub use store::{Fate, Store, StoreError, StoreErrorKind};

@@ -1,0 +1,186 @@
+//! What is to be done at most once, and where its record stands.
+
+use std::fmt;
+
+use crate::{Fingerprint, Key};
+
+/// Which kind of door an operation came through. One key used at two doors is two operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Door {
+    /// HTTP and gRPC requests.
+    Http,
+    /// Messages of a queue.
+    Queue,
+    /// Verified webhook deliveries.
+    Webhook,
+    /// Effects of an agent.
+    Agent,
+}
+
+impl Door {
+    const fn tag(self) -> u8 {
+        match self {
+            Self::Http => 1,
+            Self::Queue => 2,
+            Self::Webhook => 3,
+            Self::Agent => 4,
+        }
+    }
+}
+
+/// Whose key space an operation belongs to: structured, never glued text, so that no tenant and principal can be
+/// read as another pair.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Scope {
+    tenant: Option<Box<str>>,
+    principal: Option<Box<str>>,
+}
+
+impl Scope {
+    /// The one key space all callers share.
+    pub const fn shared() -> Self {
+        Self { tenant: None, principal: None }
+    }
+
+    /// The key space of one principal: a user, an account, a consumer group.
+    pub fn principal(principal: impl Into<Box<str>>) -> Self {
+        Self { tenant: None, principal: Some(principal.into()) }
+    }
+
+    /// The same scope inside one tenant (organisation, shop, queue).
+    #[must_use]
+    pub fn in_tenant(mut self, tenant: impl Into<Box<str>>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+}
+
+impl From<&str> for Scope {
+    fn from(principal: &str) -> Self {
+        Self::principal(principal)
+    }
+}
+
+impl From<String> for Scope {
+    fn from(principal: String) -> Self {
+        Self::principal(principal)
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |part: &Option<Box<str>>| if part.is_some() { "set" } else { "none" };
+        write!(f, "Scope(tenant {}, principal {})", shown(&self.tenant), shown(&self.principal))
+    }
+}
+
+/// What stores index by: a 32-byte digest of door, scope and key, each framed by its length.
+///
+/// It is never keyed by a secret, so that hosts with different secrets meet on one record. Printed, it is its first
+/// 8 bytes in hex: enough to find a record, too little to be the key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address([u8; 32]);
+
+impl Address {
+    /// The digest of `key` within `scope` at `door`.
+    pub fn new(door: Door, scope: &Scope, key: &Key) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"idempotency address 1").update(&[door.tag()]);
+        for part in [scope.tenant.as_deref(), scope.principal.as_deref(), Some(key.as_str())] {
+            match part {
+                None => hasher.update(&[0]),
+                Some(text) => {
+                    hasher.update(&[1]).update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes())
+                }
+            };
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    /// An address read back from a store.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes a store indexes by.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// One thing to be done at most once: where its record stands and what was asked.
+///
+/// Scope and key are digested when it is made and are not kept, so no store, log or event can show them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    address: Address,
+    fingerprint: Fingerprint,
+}
+
+impl Operation {
+    /// The operation that asks `fingerprint` at `address`.
+    pub const fn new(address: Address, fingerprint: Fingerprint) -> Self {
+        Self { address, fingerprint }
+    }
+
+    /// Where its record stands.
+    pub const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What was asked.
+    pub const fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(scope: &Scope, key: &str) -> Address {
+        Address::new(Door::Http, scope, &Key::new(key).unwrap())
+    }
+
+    #[test]
+    fn scope_and_key_cannot_be_split_another_way() {
+        let glued = [
+            address(&Scope::principal("a"), "b:k"),
+            address(&Scope::principal("a:b"), "k"),
+            address(&Scope::principal("k").in_tenant("a:b"), "k"),
+            address(&Scope::shared().in_tenant("a:b"), "k"),
+            address(&Scope::shared(), "a:b:k"),
+        ];
+        for (i, one) in glued.iter().enumerate() {
+            assert!(glued[i + 1..].iter().all(|other| one != other), "address {i} repeats");
+        }
+    }
+
+    #[test]
+    fn doors_have_key_spaces_of_their_own() {
+        let key = Key::new("k").unwrap();
+        let of = |door| Address::new(door, &Scope::shared(), &key);
+        assert_ne!(of(Door::Http), of(Door::Webhook));
+        assert_eq!(of(Door::Http), of(Door::Http));
+    }
+
+    #[test]
+    fn nothing_printed_holds_scope_or_key() {
+        let scope = Scope::principal("alice").in_tenant("acme");
+        let shown = format!("{scope:?} {:?}", address(&scope, "order-1"));
+        assert!(!shown.contains("alice") && !shown.contains("acme") && !shown.contains("order-1"), "{shown}");
+    }
+}
