@@ -13,30 +13,39 @@
 //! | words | [`Key`], [`Operation`], [`Fingerprint`], [`Lease`], [`Outcome`], [`Record`], [`Claim`] |
 //! | law | [`machine`] |
 //! | ports | [`Store`], [`Inspect`], [`clock`] |
-//! | engine | `Engine`, `Permit`, `policy`, `event` |
+//! | engine | [`Engine`], [`Permit`], [`policy`], [`event`] |
 //! | profiles | `profile` |
 
 pub mod clock;
+pub mod event;
 pub mod machine;
+pub mod policy;
 
 mod claim;
+mod engine;
 mod erased;
 mod fingerprint;
 mod inspect;
+mod keeper;
 mod key;
 mod lease;
+mod live;
 mod operation;
 mod outcome;
+mod permit;
 mod record;
 mod store;
 
 pub use claim::{Claim, Release, Resolution, Settled, Standing, Vacant};
+pub use engine::{ClaimError, Drained, Engine};
 pub use erased::DynStore;
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintError, Part, Parts};
 pub use inspect::{Inspect, Select};
+pub use keeper::LeaseLost;
 pub use key::{Key, KeyError};
 pub use lease::{Bid, Fence, Holder, Lease, OnLapse};
 pub use operation::{Address, Door, Operation, Scope};
 pub use outcome::{Form, Keep, Media, Outcome};
+pub use permit::{Completion, Permit};
 pub use record::{Phase, PhaseName, Record};
 pub use store::{Fate, Store, StoreError, StoreErrorKind};

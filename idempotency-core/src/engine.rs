@@ -1,0 +1,204 @@
+//! Asks the store for the right to run, and hands it out as a value.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError, StoreErrorKind,
+    event::{Event, Observer, Observers},
+    keeper::{Keeper, Kept},
+    live::{Live, Seat},
+    permit::Permit,
+    policy::{Bounds, Terms},
+};
+
+/// One engine serves every door: it claims, keeps leases renewed, bounds what is live and drains it.
+///
+/// Cheap to clone; clones share everything. It needs a tokio runtime with timers, and does no IO of its own.
+#[derive(Debug)]
+pub struct Engine<S: Store>(Arc<Inner<S>>);
+
+#[derive(Debug)]
+pub(crate) struct Inner<S: Store> {
+    pub(crate) store: S,
+    pub(crate) keeper: Keeper,
+    pub(crate) observers: Observers,
+    live: Arc<Live>,
+    bounds: Bounds,
+}
+
+impl<S: Store> Clone for Engine<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// An engine on `store` within `bounds`.
+    pub fn new(store: S, bounds: Bounds) -> Self {
+        Self::with(store, bounds, Observers::default())
+    }
+
+    /// An engine that tells `observer` what happens.
+    pub fn observed(store: S, bounds: Bounds, observer: impl Observer) -> Self {
+        Self::with(store, bounds, Observers::one(observer))
+    }
+
+    fn with(store: S, bounds: Bounds, observers: Observers) -> Self {
+        let live = Live::new(bounds.max_live_runs);
+        Self(Arc::new(Inner { store, keeper: Keeper::default(), observers, live, bounds }))
+    }
+
+    /// The store the engine claims from.
+    pub fn store(&self) -> &S {
+        &self.0.store
+    }
+
+    /// Bids for the right to run `op`.
+    ///
+    /// The run counts as live from before the claim until its permit has ended. When the future is dropped while the
+    /// claim is on its way, or the claim's fate stays unknown, the bid is released in the background; should a copy of
+    /// it land even later, it costs one lease, or one record in doubt, and never a second run.
+    ///
+    /// # Errors
+    /// [`ClaimError`]: too many runs are live, or the store failed. Nothing was run.
+    pub async fn claim(&self, op: &Operation, terms: &Terms) -> Result<Claim<Permit<S>>, ClaimError> {
+        let Some(seat) = self.0.live.take() else {
+            self.0.observers.tell(op.address(), &Event::Overloaded);
+            return Err(ClaimError::Overloaded { bound: self.0.bounds.max_live_runs });
+        };
+        let sent = Instant::now();
+        let claim = self.bid(op, terms).await?;
+        self.0.observers.tell(op.address(), &event_of(&claim));
+        Ok(claim.map(|lease| self.permit(op, terms, lease, sent, seat)))
+    }
+
+    /// How many runs are live, pending endings included.
+    pub fn live_runs(&self) -> usize {
+        self.0.live.count()
+    }
+
+    /// Waits until no run is live, at most `limit`. What is left then is neither released nor completed: it lapses.
+    pub async fn drain(&self, limit: Duration) -> Drained {
+        // The wait ends either way; what is left says how.
+        let _ = timeout(limit, self.0.live.idle()).await;
+        Drained { left: self.live_runs() }
+    }
+
+    /// A claim whose reply was lost is sent once more: the holder adopts what the first copy was granted.
+    async fn bid(&self, op: &Operation, terms: &Terms) -> Result<Claim<Lease>, ClaimError> {
+        let holder = Holder::draw();
+        let bid = terms.bid(holder);
+        let mut bidding =
+            Bidding { engine: self, lease: Lease::unconfirmed(*op.address(), holder), open: true };
+        let claim = async {
+            match self.0.store.claim(op, &bid).await {
+                Err(error) if error.fate == Fate::Unknown => {
+                    self.0.observers.tell(op.address(), &Event::StoreFailed(&error));
+                    self.0.store.claim(op, &bid).await
+                }
+                answer => answer,
+            }
+        };
+        match self.0.in_time(claim).await {
+            Ok(claim) => {
+                bidding.open = false;
+                Ok(claim)
+            }
+            Err(error) => {
+                bidding.open = error.fate == Fate::Unknown;
+                self.0.observers.tell(op.address(), &Event::StoreFailed(&error));
+                Err(ClaimError::Store(error))
+            }
+        }
+    }
+
+    fn permit(&self, op: &Operation, terms: &Terms, lease: Lease, sent: Instant, seat: Seat) -> Permit<S> {
+        let kept = Kept::new(&self.0, lease, sent, terms.lease, terms.max_run);
+        Permit::new(self.clone(), op.clone(), *terms, lease, kept, seat)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner<S> {
+        &self.0
+    }
+}
+
+impl<S: Store> Inner<S> {
+    /// Bounds one store call. A call cut short may have happened.
+    pub(crate) async fn in_time<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        match timeout(self.bounds.store_timeout, call).await {
+            Ok(answer) => answer,
+            Err(elapsed) => {
+                Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(elapsed))
+            }
+        }
+    }
+}
+
+const fn event_of(claim: &Claim<Lease>) -> Event<'static> {
+    match claim {
+        Claim::Granted(lease) => Event::Granted { fence: lease.fence, attempt: lease.attempt },
+        Claim::Completed(_) => Event::Completed,
+        Claim::Expired => Event::Expired,
+        Claim::InFlight { left } => Event::InFlight { left: *left },
+        Claim::Mismatch(parts) => Event::Mismatch(*parts),
+        Claim::InDoubt { fence } => Event::InDoubt { fence: *fence },
+        Claim::Ended => Event::Ended,
+    }
+}
+
+/// A bid on its way. Left open, by a dropped future or an unknown fate, it is released in the background.
+struct Bidding<'a, S: Store> {
+    engine: &'a Engine<S>,
+    lease: Lease,
+    open: bool,
+}
+
+impl<S: Store> Drop for Bidding<'_, S> {
+    fn drop(&mut self) {
+        // Without a runtime nothing can be sent any more, and the lease lapses.
+        if let (true, Ok(runtime)) = (self.open, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(withdraw(self.engine.clone(), self.lease));
+        }
+    }
+}
+
+/// Releases a bid that was never run, trying again a few times: each try is as good as the first.
+async fn withdraw<S: Store>(engine: Engine<S>, lease: Lease) {
+    let mut pause = Duration::from_millis(100);
+    for _ in 0..6 {
+        match engine.0.in_time(engine.0.store.release(&lease, Release::NotApplied)).await {
+            Ok(_) => return,
+            Err(error) => engine.0.observers.tell(&lease.address, &Event::StoreFailed(&error)),
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+    }
+}
+
+/// Why no verdict was reached. Nothing was run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// As many runs are live as [`Bounds::max_live_runs`] allows.
+    #[error("{bound} runs are live, as many as may be")]
+    Overloaded {
+        /// The bound.
+        bound: usize,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How a drain ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Drained {
+    /// How many runs were still live.
+    pub left: usize,
+}

@@ -1,0 +1,154 @@
+//! The right to run, as held by running code.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    Claim, Engine, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    event::Event,
+    keeper::{Kept, LeaseLost},
+    live::Seat,
+    policy::Terms,
+};
+
+/// The right to run one operation. Its lease is renewed while it lives.
+///
+/// It ends in one of three ways: [`complete`](Self::complete), [`release`](Self::release) as not applied, or as
+/// unknown. Dropped without an ending its lease is no longer renewed and lapses, with what
+/// [`OnLapse`](crate::OnLapse) says of that.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped leaves its key locked until the lease lapses"]
+pub struct Permit<S: Store> {
+    engine: Engine<S>,
+    op: Operation,
+    terms: Terms,
+    lease: Lease,
+    ended: bool,
+    // Dropped in this order: renewing stops before the run stops counting as live.
+    kept: Kept<S>,
+    _seat: Seat,
+}
+
+impl<S: Store> Permit<S> {
+    pub(crate) const fn new(
+        engine: Engine<S>,
+        op: Operation,
+        terms: Terms,
+        lease: Lease,
+        kept: Kept<S>,
+        seat: Seat,
+    ) -> Self {
+        Self { engine, op, terms, lease, ended: false, kept, _seat: seat }
+    }
+
+    /// The lease this permit stands on.
+    pub const fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Tells when the lease is lost.
+    pub fn lease_lost(&self) -> LeaseLost {
+        self.kept.lease_lost()
+    }
+
+    /// Ends the run with `outcome`; with `tombstone` where the store cannot hold that.
+    ///
+    /// A store that does not answer is asked again, with back-off and under renewal, until
+    /// [`Terms::completion_retry`] has passed: the holder decides, so a completion counts past the end of the lease
+    /// too, as long as nobody took the key. Run it where no caller's cancellation can drop it.
+    pub async fn complete(mut self, outcome: &Outcome, tombstone: &Outcome) -> Completion {
+        let keep = self.terms.keep();
+        let limit = self.engine.store().max_outcome_bytes();
+        let first = if outcome.bytes.len() > limit { tombstone } else { outcome };
+        let mut settled = self.settle(|store, lease| store.complete(lease, first, keep)).await;
+        if let Err(error) = &settled
+            && matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full)
+            && !first.is_tombstone()
+        {
+            settled = self.settle(|store, lease| store.complete(lease, tombstone, keep)).await;
+        }
+        match settled {
+            Ok(Settled::Applied) => {
+                self.tell(&Event::Stored);
+                Completion::Stored
+            }
+            Ok(Settled::Fenced(_)) => Completion::Fenced(self.standing().await),
+            Err(error) => {
+                self.tell(&Event::OutcomeLost(&error));
+                Completion::Lost(error)
+            }
+        }
+    }
+
+    /// Gives the lease back: nothing happened, or nobody knows. Tried again like a completion.
+    ///
+    /// # Errors
+    /// The store did not take it for as long as it was asked. The lease lapses.
+    pub async fn release(mut self, why: Release) -> Result<Settled, StoreError> {
+        let settled = self.settle(|store, lease| store.release(lease, why)).await;
+        match &settled {
+            Ok(Settled::Applied) => self.tell(&Event::Released(why)),
+            Ok(Settled::Fenced(_)) => self.tell(&Event::Fenced),
+            Err(error) => self.tell(&Event::OutcomeLost(error)),
+        }
+        settled
+    }
+
+    async fn settle<'s, F>(&'s mut self, send: impl Fn(&'s S, &'s Lease) -> F) -> Result<Settled, StoreError>
+    where
+        F: Future<Output = Result<Settled, StoreError>>,
+    {
+        let begun = Instant::now();
+        let mut pause = Duration::from_millis(50);
+        let engine = self.engine.inner();
+        loop {
+            let error = match engine.in_time(send(&engine.store, &self.lease)).await {
+                Ok(settled) => {
+                    self.ended = true;
+                    return Ok(settled);
+                }
+                Err(error) => error,
+            };
+            engine.observers.tell(&self.lease.address, &Event::StoreFailed(&error));
+            if error.kind != StoreErrorKind::Unavailable
+                || begun.elapsed() + pause > self.terms.completion_retry
+            {
+                return Err(error);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(5));
+        }
+    }
+
+    /// What stands in the place of a run that was fenced off; `None` when the store does not say.
+    async fn standing(&self) -> Option<Claim<Vacant>> {
+        self.tell(&Event::Fenced);
+        let engine = self.engine.inner();
+        engine.in_time(engine.store.look(&self.op)).await.ok()
+    }
+
+    fn tell(&self, event: &Event<'_>) {
+        self.engine.inner().observers.tell(&self.lease.address, event);
+    }
+}
+
+impl<S: Store> Drop for Permit<S> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.tell(&Event::LeftToLapse);
+        }
+    }
+}
+
+/// How a completion ended.
+#[derive(Debug)]
+#[must_use]
+pub enum Completion {
+    /// The outcome answers replays from now on.
+    Stored,
+    /// Another holder took the run's place; what a look found there.
+    Fenced(Option<Claim<Vacant>>),
+    /// The store did not take it for as long as it was asked. The operation may run again.
+    Lost(StoreError),
+}
