@@ -14,12 +14,13 @@
 //! | law | [`machine`] |
 //! | ports | [`Store`], [`Inspect`], [`clock`] |
 //! | engine | [`Engine`], [`Permit`], [`policy`], [`event`] |
-//! | profiles | `profile` |
+//! | profiles | [`profile`] |
 
 pub mod clock;
 pub mod event;
 pub mod machine;
 pub mod policy;
+pub mod profile;
 
 mod claim;
 mod engine;

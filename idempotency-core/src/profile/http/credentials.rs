@@ -1,0 +1,91 @@
+//! What tells one caller from another when no scope does.
+
+use super::syntax::trim_ows;
+
+/// The headers that carry credentials unless a policy names others.
+pub const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+
+const COOKIE: &str = "cookie";
+
+/// Which credentials are bound into a request's fingerprint, so that no answer leaves its principal.
+///
+/// The default takes the whole of [`CREDENTIAL_HEADERS`]. The order in which names are given does not matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    headers: Vec<Box<str>>,
+    cookies: Option<Vec<Box<str>>>,
+}
+
+impl Credentials {
+    /// No credentials at all: for a service with a scope, or whose callers share everything.
+    pub const fn none() -> Self {
+        Self { headers: Vec::new(), cookies: None }
+    }
+
+    /// The whole value of each of these headers. Their case does not matter.
+    pub fn headers<I>(names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        Self {
+            headers: in_order(names.into_iter().map(|name| name.as_ref().to_ascii_lowercase())),
+            cookies: None,
+        }
+    }
+
+    /// Binds these cookies in place of the whole `Cookie` header, which browsers fill with much that changes between
+    /// two tries of one caller. Cookie names are case-sensitive.
+    #[must_use]
+    pub fn bind_cookies<I>(mut self, names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        self.cookies = Some(in_order(names.into_iter().map(|name| name.as_ref().to_owned())));
+        self
+    }
+
+    /// The request's credentials in a fixed order; `lines` gives the values of all lines of a header by its lower-case
+    /// name.
+    ///
+    /// A bound cookie is its raw `name=value` pair under the name `cookie`, so an absent one differs from an empty one
+    /// and none can pass for a header.
+    pub fn read<'a, L>(&self, lines: impl Fn(&str) -> L) -> Vec<(&str, &'a [u8])>
+    where
+        L: IntoIterator<Item = &'a [u8]>,
+    {
+        let whole = self.headers.iter().filter(|name| self.cookies.is_none() || ***name != *COOKIE);
+        let mut read = Vec::new();
+        for name in whole {
+            read.extend(lines(name).into_iter().map(|value| (&**name, value)));
+        }
+        for name in self.cookies.iter().flatten() {
+            let pairs = lines(COOKIE).into_iter().flat_map(|line| line.split(|byte| *byte == b';'));
+            let bound = pairs.map(trim_ows).filter(|pair| cookie_name(pair) == name.as_bytes());
+            read.extend(bound.map(|pair| (COOKIE, pair)));
+        }
+        read
+    }
+}
+
+impl Default for Credentials {
+    fn default() -> Self {
+        Self::headers(CREDENTIAL_HEADERS)
+    }
+}
+
+fn cookie_name(pair: &[u8]) -> &[u8] {
+    let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+    trim_ows(&pair[..end])
+}
+
+fn in_order(names: impl Iterator<Item = String>) -> Vec<Box<str>> {
+    let mut names: Vec<_> = names.map(String::into_boxed_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests;
