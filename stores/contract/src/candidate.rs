@@ -1,0 +1,52 @@
+//! What is graded, and how its time passes.
+
+use std::{future::Future, sync::Arc};
+
+use idempotency_core::{Inspect, Store, clock::ManualClock};
+
+/// A store that stands for its grade.
+pub trait Candidate: Send + Sync + 'static {
+    /// The store. Laws read records through [`Inspect`], so that a verdict which hides a wrong write is found.
+    type Store: Store + Inspect;
+
+    /// A fresh, empty store and the means to let its time pass. Each law opens one.
+    fn open(&self) -> impl Future<Output = Bench<Self::Store>> + Send;
+
+    /// How records leave the store. The default is [`Expiry::Purged`].
+    fn expiry(&self) -> Expiry {
+        Expiry::Purged
+    }
+
+    /// How many steps the random histories take in all. The default is 100,000, a few seconds for a store in memory;
+    /// under [`Time::Real`] a history stays small whatever this says.
+    fn steps(&self) -> u32 {
+        100_000
+    }
+}
+
+/// One fresh store, and its time.
+#[derive(Debug)]
+pub struct Bench<S> {
+    /// The store under test.
+    pub store: Arc<S>,
+    /// How its time passes.
+    pub time: Time,
+}
+
+/// How a store's time passes.
+#[derive(Debug, Clone)]
+pub enum Time {
+    /// The store reads this clock. Laws move it, so boundaries are tested to the microsecond.
+    Manual(Arc<ManualClock>),
+    /// The store reads a clock of its own; a step of time is slept.
+    Real,
+}
+
+/// How records leave a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    /// [`Store::purge`] removes them and counts them.
+    Purged,
+    /// The backend removes them by itself, sooner or later; a purge removes nothing and answers 0.
+    Native,
+}

@@ -1,0 +1,4 @@
+//! The laws, by what they are about.
+
+pub(crate) mod endings;
+pub(crate) mod grants;

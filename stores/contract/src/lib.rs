@@ -1,0 +1,62 @@
+//! The laws of an idempotency store, as a suite any implementation of [`Store`] can be graded with.
+//!
+//! A store is small to write and easy to get wrong: a fence that restarts, a boundary off by one, a purge that
+//! removes a claim somebody holds. Each law here is one test with a name that says what it wants; the last ones
+//! replay long random histories and compare every verdict and every record with
+//! [`machine`](idempotency_core::machine), the exact form of the law.
+//!
+//! # Grade your store
+//!
+//! Say how a fresh store is opened, and name the suite in a test file. Every law becomes a `#[test]` of its own:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use idempotency_core::clock::{ManualClock, Timestamp};
+//! use idempotency_store_contract::{Bench, Candidate, Time, store_contract};
+//! # mod my_store {
+//! #     include!("../tests/reference/mod.rs");
+//! #     pub type MyStore = Reference;
+//! # }
+//! # use my_store::MyStore;
+//!
+//! struct Mine;
+//!
+//! impl Candidate for Mine {
+//!     type Store = MyStore;
+//!
+//!     async fn open(&self) -> Bench<MyStore> {
+//!         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
+//!         Bench { store: Arc::new(MyStore::new(clock.clone())), time: Time::Manual(clock) }
+//!     }
+//! }
+//!
+//! store_contract!(Mine);
+//! # fn main() {
+//! #     for grade in idempotency_store_contract::grade_laws(&Mine, |law| law.starts_with("first_")) {
+//! #         grade.result.unwrap();
+//! #     }
+//! # }
+//! ```
+//!
+//! A backend that has a clock of its own answers [`Time::Real`]: steps of time are then slept, and leases are
+//! 300 ms long. [`grade`] runs the suite without a test harness.
+//!
+//! # Bounds
+//!
+//! The random histories take 100,000 steps in all. [`Candidate::steps`] lowers that for a slow backend, and the
+//! environment variable `STORE_CONTRACT_STEPS` for one run. `STORE_CONTRACT_SEED` replays the seed a failure names.
+
+mod candidate;
+mod history;
+mod laws;
+mod scene;
+mod suite;
+mod violation;
+
+pub use candidate::{Bench, Candidate, Expiry, Time};
+pub use suite::{Grade, Law, grade, grade_laws, prove};
+pub use violation::Violation;
+
+#[cfg(doc)]
+use idempotency_core::Store;
