@@ -1,17 +1,22 @@
 //! The answer a replay gives back, and its stored form.
 //!
 //! ```text
-//! stored  = format(1) kind(1) status(2, big-endian) fields [body [fields]]
-//! fields  = count *(name value)
-//! name, value, body = length bytes
-//! count, length     = LEB128, shortest form
+//! whole     = format(1) kind(1) status(2, big-endian) fields body [fields]
+//! omitted   = format(1) kind(1) status(2, big-endian) fields
+//! tombstone = format(1) kind(1) status(2, big-endian) [location]
+//! fields    = count *(name value)
+//! name, value, body, location = length bytes
+//! count, length               = LEB128, shortest form
 //! ```
 //! What a store gives back is checked to the last byte before any of it is answered: a stored answer that was cut or
 //! mixed up is an error, never a shorter answer.
 
 use bytes::Bytes;
 
+use self::wire::{Reader, fields_len, framed_len, put_fields, put_framed, varint_len};
 use crate::{Form, Media, Outcome};
+
+mod wire;
 
 const FORMAT: u8 = 1;
 /// Format, kind and status.
@@ -100,23 +105,19 @@ pub struct Tombstone {
 impl Tombstone {
     /// The tombstone that is refused as not replayable.
     pub fn encode(&self) -> Outcome {
-        let mut out = start(self.encoded_len(), Kind::Tombstone, self.status);
-        put_fields(&mut out, &self.fields());
+        let kind = if self.location.is_some() { Kind::TombstoneWithLocation } else { Kind::Tombstone };
+        let mut out = start(self.encoded_len(), kind, self.status);
+        if let Some(location) = &self.location {
+            put_framed(&mut out, location);
+        }
         Outcome::tombstone(Answer::MEDIA, out)
     }
 
     /// The length of [`encode`](Self::encode)'s bytes.
     pub fn encoded_len(&self) -> usize {
-        PREFIX_BYTES + fields_len(&self.fields())
-    }
-
-    fn fields(&self) -> Fields {
-        let location = self.location.clone();
-        location.into_iter().map(|value| (Bytes::from_static(LOCATION), value)).collect()
+        PREFIX_BYTES + self.location.as_ref().map_or(0, |location| framed_len(location.len()))
     }
 }
-
-const LOCATION: &[u8] = b"location";
 
 /// What an outcome of this profile says. How it was stored decides, not the policy of the one who reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,27 +140,27 @@ impl Stored {
         if outcome.media != Answer::MEDIA {
             return Err(AnswerError::Media);
         }
-        let mut reader = Reader { bytes: &outcome.bytes, at: 0 };
+        let mut reader = Reader::new(&outcome.bytes);
         if reader.byte()? != FORMAT {
             return Err(AnswerError::Format);
         }
-        let kind =
-            Kind::of(reader.byte()?).filter(|kind| kind.form() == outcome.form).ok_or(AnswerError::Kind)?;
+        let kind = Kind::of(reader.byte()?).filter(|kind| kind.form() == outcome.form);
+        let kind = kind.ok_or(AnswerError::Kind)?;
         let status = u16::from_be_bytes([reader.byte()?, reader.byte()?]);
         if !(100..=999).contains(&status) {
             return Err(AnswerError::Status);
         }
-        let headers = reader.fields()?;
         let stored = match kind {
-            Kind::Whole => Self::Whole(Answer { status, headers, body: reader.framed()?, trailers: None }),
-            Kind::WholeWithTrailers => {
-                let body = reader.framed()?;
-                Self::Whole(Answer { status, headers, body, trailers: Some(reader.fields()?) })
+            Kind::Whole | Kind::WholeWithTrailers => {
+                let (headers, body) = (reader.fields()?, reader.framed()?);
+                let has_trailers = matches!(kind, Kind::WholeWithTrailers);
+                let trailers = has_trailers.then(|| reader.fields()).transpose()?;
+                Self::Whole(Answer { status, headers, body, trailers })
             }
-            Kind::Omitted => Self::Omitted(Head { status, headers }),
-            Kind::Tombstone => {
-                let location = headers.into_iter().find(|(name, _)| name == LOCATION).map(|(_, value)| value);
-                Self::Tombstone(Tombstone { status, location })
+            Kind::Omitted => Self::Omitted(Head { status, headers: reader.fields()? }),
+            Kind::Tombstone => Self::Tombstone(Tombstone { status, location: None }),
+            Kind::TombstoneWithLocation => {
+                Self::Tombstone(Tombstone { status, location: Some(reader.framed()?) })
             }
         };
         if reader.left() > 0 {
@@ -199,6 +200,7 @@ enum Kind {
     WholeWithTrailers = 1,
     Omitted = 2,
     Tombstone = 3,
+    TombstoneWithLocation = 4,
 }
 
 impl Kind {
@@ -208,6 +210,7 @@ impl Kind {
             1 => Some(Self::WholeWithTrailers),
             2 => Some(Self::Omitted),
             3 => Some(Self::Tombstone),
+            4 => Some(Self::TombstoneWithLocation),
             _ => None,
         }
     }
@@ -215,7 +218,7 @@ impl Kind {
     const fn form(self) -> Form {
         match self {
             Self::Whole | Self::WholeWithTrailers => Form::Whole,
-            Self::Omitted | Self::Tombstone => Form::Tombstone,
+            Self::Omitted | Self::Tombstone | Self::TombstoneWithLocation => Form::Tombstone,
         }
     }
 }
@@ -225,102 +228,6 @@ fn start(len: usize, kind: Kind, status: u16) -> Vec<u8> {
     out.extend([FORMAT, kind as u8]);
     out.extend(status.to_be_bytes());
     out
-}
-
-fn put_fields(out: &mut Vec<u8>, fields: &Fields) {
-    put_varint(out, fields.len());
-    for (name, value) in fields {
-        put_framed(out, name);
-        put_framed(out, value);
-    }
-}
-
-fn put_framed(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len());
-    out.extend_from_slice(bytes);
-}
-
-fn put_varint(out: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn fields_len(fields: &Fields) -> usize {
-    let each = fields.iter().map(|(name, value)| framed_len(name.len()) + framed_len(value.len()));
-    varint_len(fields.len()) + each.sum::<usize>()
-}
-
-const fn framed_len(len: usize) -> usize {
-    varint_len(len) + len
-}
-
-const fn varint_len(number: usize) -> usize {
-    (usize::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
-}
-
-struct Reader<'a> {
-    bytes: &'a Bytes,
-    at: usize,
-}
-
-impl Reader<'_> {
-    /// A field's fewest bytes: two lengths and a name, which is never empty.
-    const FEWEST_FIELD_BYTES: usize = 3;
-
-    fn fields(&mut self) -> Result<Fields, AnswerError> {
-        let count = self.varint()?;
-        if count > self.left() / Self::FEWEST_FIELD_BYTES {
-            return Err(AnswerError::Length);
-        }
-        let mut fields = Fields::with_capacity(count);
-        for _ in 0..count {
-            let name = self.framed()?;
-            if name.is_empty() {
-                return Err(AnswerError::Length);
-            }
-            fields.push((name, self.framed()?));
-        }
-        Ok(fields)
-    }
-
-    fn framed(&mut self) -> Result<Bytes, AnswerError> {
-        let len = self.varint()?;
-        if len > self.left() {
-            return Err(AnswerError::Length);
-        }
-        let start = self.at;
-        self.at += len;
-        Ok(self.bytes.slice(start..self.at))
-    }
-
-    fn varint(&mut self) -> Result<usize, AnswerError> {
-        let mut number: usize = 0;
-        for shift in (0..usize::BITS).step_by(7) {
-            let byte = self.byte()?;
-            let digit = usize::from(byte & 0x7f);
-            if digit << shift >> shift != digit || (byte == 0 && shift > 0) {
-                return Err(AnswerError::Length);
-            }
-            number |= digit << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(AnswerError::Length)
-    }
-
-    fn byte(&mut self) -> Result<u8, AnswerError> {
-        let byte = *self.bytes.get(self.at).ok_or(AnswerError::Length)?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    fn left(&self) -> usize {
-        self.bytes.len() - self.at
-    }
 }
 
 #[cfg(test)]

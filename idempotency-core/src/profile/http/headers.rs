@@ -24,7 +24,7 @@ pub fn is_replayed(name: &str) -> bool {
         || is_of_caller(name)
         || is_of_trace(name)
         || is_marker(name)
-        || matches!(name, "content-length" | "date" | "server" | "age" | "via" | "alt-svc" | "server-timing"))
+        || matches!(name, "date" | "server" | "age" | "via" | "alt-svc" | "server-timing"))
 }
 
 /// Whether the field `name` (lower case) is this layer's to set, and is taken off every answer of a handler, the first
@@ -43,13 +43,61 @@ pub fn nominated(connection: &[u8]) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
+/// Which fields a route's replays repeat: [`is_replayed`], and the route's own exceptions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReplayedFields {
+    allowed: Vec<Box<str>>,
+    denied: Vec<Box<str>>,
+}
+
+impl ReplayedFields {
+    /// Repeats these fields too. Framing, the connection's own fields and this layer's markers stay out all the same:
+    /// they are never a stored answer's.
+    #[must_use]
+    pub fn allow<I>(mut self, names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        self.allowed.extend(names.into_iter().map(|name| name.as_ref().to_ascii_lowercase().into()));
+        self
+    }
+
+    /// Never repeats these fields, whatever else is allowed.
+    #[must_use]
+    pub fn deny<I>(mut self, names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        self.denied.extend(names.into_iter().map(|name| name.as_ref().to_ascii_lowercase().into()));
+        self
+    }
+
+    /// Whether a replay repeats the field `name` (lower case).
+    pub fn contains(&self, name: &str) -> bool {
+        let listed = |list: &[Box<str>]| list.iter().any(|listed| **listed == *name);
+        let is_ours = is_of_connection(name) || is_marker(name);
+        !listed(&self.denied) && (is_replayed(name) || (listed(&self.allowed) && !is_ours))
+    }
+}
+
+/// What the connection that carries an answer decides anew, framing included.
 fn is_of_connection(name: &str) -> bool {
     matches!(
         name,
-        "connection" | "keep-alive" | "proxy-connection" | "te" | "trailer" | "transfer-encoding" | "upgrade"
+        "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+            | "content-length"
     )
 }
 
+/// What is said to one caller: its cookies, challenges, origin and limits.
 fn is_of_caller(name: &str) -> bool {
     name.starts_with("access-control-")
         || is_or_starts(name, "ratelimit")
@@ -65,6 +113,7 @@ fn is_of_caller(name: &str) -> bool {
         )
 }
 
+/// What identifies one try of a request.
 fn is_of_trace(name: &str) -> bool {
     matches!(
         name,
@@ -84,96 +133,4 @@ fn is_or_starts(name: &str, family: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_belongs_to_one_exchange_is_not_replayed() {
-        for name in [
-            "connection",
-            "keep-alive",
-            "proxy-connection",
-            "te",
-            "trailer",
-            "transfer-encoding",
-            "upgrade",
-            "content-length",
-            "date",
-            "server",
-            "age",
-            "via",
-            "set-cookie",
-            "clear-site-data",
-            "www-authenticate",
-            "proxy-authenticate",
-            "authentication-info",
-            "proxy-authentication-info",
-            "alt-svc",
-            "server-timing",
-            "access-control-allow-origin",
-            "access-control-expose-headers",
-            "ratelimit",
-            "ratelimit-policy",
-            "ratelimit-remaining",
-            "x-ratelimit-limit",
-            "x-request-id",
-            "x-correlation-id",
-            "traceparent",
-            "tracestate",
-            "baggage",
-            "x-amzn-trace-id",
-            "cf-ray",
-            "idempotency-key",
-            "idempotency-replayed",
-            "idempotency-anything",
-            "preference-applied",
-        ] {
-            assert!(!is_replayed(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn everything_else_is_replayed() {
-        for name in [
-            "content-type",
-            "content-encoding",
-            "content-language",
-            "location",
-            "etag",
-            "link",
-            "vary",
-            "allow",
-            "cache-control",
-            "retry-after",
-            "last-modified",
-            "x-powered-by",
-            "dated",
-            "ratelimiter",
-            "x-ratelimited",
-            "idempotency",
-            "idempotent-replayed",
-            "set-cookie-not",
-            "grpc-status",
-        ] {
-            assert!(is_replayed(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn only_our_own_fields_are_markers() {
-        for name in [IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAYED, IDEMPOTENCY_REPLAY, IDEMPOTENCY_DEGRADED] {
-            assert!(is_marker(name), "{name}");
-        }
-        assert!(is_marker("preference-applied"));
-        assert!(!is_marker("set-cookie") && !is_marker("idempotency") && !is_marker("prefer"));
-    }
-
-    #[test]
-    fn nominated_names_are_read_from_a_list() {
-        let read = |value: &'static [u8]| nominated(value).collect::<Vec<_>>();
-        assert_eq!(read(b"close"), ["close"]);
-        assert_eq!(read(b" X-Hop ,\tclose,, keep-alive"), ["X-Hop", "close", "keep-alive"]);
-        assert_eq!(read(b"a, \xff, b"), ["a", "b"]);
-        assert_eq!(read(b""), [""; 0]);
-    }
-}
+mod tests;

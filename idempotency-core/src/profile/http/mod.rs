@@ -6,7 +6,7 @@
 //! | whose, without a scope | [`Credentials`] picks what tells one caller from another |
 //! | what it says | [`Payload`] is the request without what changes from try to try; its fingerprint |
 //! | how the run ended | [`Ending`], by the handler's word or by [`ending_of`] a status |
-//! | what a replay gives back | [`headers::is_replayed`], [`Answer`] and [`Stored`] |
+//! | what a replay gives back | [`ReplayedFields`] of an [`Answer`], read back as [`Stored`] |
 //! | what is answered instead | [`Refusal`], one [`Code`] each, explained in [`problems`] |
 //!
 //! Nothing here knows the `http` crate: names are lower-case text, values are bytes.
@@ -24,6 +24,7 @@ pub mod problems;
 pub use answer::{Answer, AnswerError, Fields, Head, Stored, Tombstone};
 pub use credentials::{CREDENTIAL_HEADERS, Credentials};
 pub use ending::{Ending, OnServerError, ending_of};
+pub use headers::ReplayedFields;
 pub use payload::Payload;
 pub use refusal::{Code, RETRY_AFTER_CAP, Refusal};
 pub use syntax::{KeyRule, KeySyntax};
