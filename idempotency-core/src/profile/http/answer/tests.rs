@@ -139,7 +139,7 @@ fn forged_lengths_are_refused_before_room_is_made() {
     let whole = sample().encode();
     let head = [FORMAT, Kind::Whole as u8, 0, 200];
     let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
-    let forged: [&[u8]; 9] = [
+    let forged: [&[u8]; 10] = [
         &huge,                                                            // as many fields as there are numbers
         &[&[1], huge.as_slice()].concat(),                                // a name as long as memory
         &[&[0], huge.as_slice()].concat(),                                // a body as long as memory
@@ -148,6 +148,7 @@ fn forged_lengths_are_refused_before_room_is_made() {
         &[0x80, 0],          // a zero that is not in its shortest form
         &[0, 0x81, 0x80, 0], // a one that is not in its shortest form
         &[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02], // beyond 64 bits
+        &[0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02], // beyond 64 bits, and zero within
         &[0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
     ];
     for tail in forged {

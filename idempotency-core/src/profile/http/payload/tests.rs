@@ -76,7 +76,19 @@ fn bytes_cannot_move_from_part_to_part() {
     let split = of(&[("a", b"b"), ("c", b"d")]);
     assert_ne!(split, of(&[("a", b"bcd")]));
     assert_ne!(split, of(&[("ab", b""), ("c", b"d")]));
+    assert_ne!(of(&[("a", b"b")]), of(&[("c", b"b")]));
     assert_ne!(of(&[("a", b"")]), of(&[]));
+}
+
+#[test]
+fn without_credentials_the_part_is_absent() {
+    let absent = Fingerprint::builder()
+        .part(Part::Method, b"POST")
+        .part(Part::Path, b"/v1/orders")
+        .part(Part::Query, b"dry=0")
+        .part(Part::ContentType, b"application/json")
+        .part(Part::Body, b"{}");
+    assert_eq!(SAMPLE.fingerprint(), absent.build());
 }
 
 #[test]
