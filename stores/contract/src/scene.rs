@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Address, Bid, Claim, Fingerprint, Holder, Inspect, Keep, Lease, OnLapse, Operation, Part, Record, Store,
-    clock::Clock,
+    Address, Bid, Claim, Fingerprint, Holder, Inspect, Keep, Lease, Media, OnLapse, Operation, Outcome, Part,
+    Record, Release, Settled, Store, clock::Clock,
 };
 
-use crate::{Bench, Candidate, Expiry, Time, Violation};
+use crate::{Bench, Candidate, Expiry, Time, Violation, violation::demand_eq};
 
 /// Longer than any law takes, on any clock.
 pub(crate) const LONG: Duration = Duration::from_secs(24 * 3600);
@@ -74,6 +74,27 @@ impl<S: Store + Inspect> Scene<S> {
         }
     }
 
+    /// Completes where the law says that it counts.
+    pub(crate) async fn completed(
+        &self,
+        lease: &Lease,
+        outcome: &Outcome,
+        keep: Keep,
+    ) -> Result<(), Violation> {
+        demand_eq!(
+            self.store.complete(lease, outcome, keep).await?,
+            Settled::Applied,
+            "the completion counts"
+        );
+        Ok(())
+    }
+
+    /// Releases where the law says that it counts.
+    pub(crate) async fn released(&self, lease: &Lease, why: Release) -> Result<(), Violation> {
+        demand_eq!(self.store.release(lease, why).await?, Settled::Applied, "the release counts");
+        Ok(())
+    }
+
     /// The record of an operation that has one.
     pub(crate) async fn record(&self, op: &Operation) -> Result<Record, Violation> {
         let found = self.store.find(op.address()).await?;
@@ -101,3 +122,8 @@ pub(crate) fn other_payload(op: &Operation) -> Operation {
 
 /// An outcome kept for longer than any law takes.
 pub(crate) const KEPT: Keep = Keep { replay: LONG, then_reject: LONG };
+
+/// An outcome that replays `text`.
+pub(crate) fn outcome(text: &'static str) -> Outcome {
+    Outcome::whole(Media(1), text)
+}

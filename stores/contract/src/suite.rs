@@ -5,7 +5,7 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use crate::{Candidate, Violation, history, laws::*, scene::Scene};
+use crate::{Candidate, Violation, laws::*, scene::Scene};
 
 type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), Violation>> + Send + 'a>>;
 
@@ -88,9 +88,47 @@ macro_rules! for_each_law {
     ($callback:ident($arg:expr)) => {
         $crate::$callback! { $arg =>
             grants::first_claim_is_attempt_one,
+            grants::fence_rises_with_each_grant,
+            grants::takeover_is_the_next_attempt,
             grants::second_holder_sees_the_lease_left,
             grants::lost_claim_reply_is_adopted,
+            grants::delayed_copy_of_a_released_claim_is_ended,
+            grants::mismatch_names_the_parts_and_writes_nothing,
+            grants::addresses_are_independent,
+            renewal::renewal_extends_and_never_shortens,
+            renewal::lapsed_lease_may_be_renewed,
+            renewal::foreign_or_ended_lease_is_not_renewed,
             endings::first_completion_stands,
+            endings::lapsed_lease_may_still_end,
+            endings::taken_over_lease_ends_nothing,
+            endings::stale_completion_misses_a_later_claim,
+            endings::release_frees_the_key_for_any_payload,
+            endings::ending_compares_the_holder_alone,
+            endings::absent_record_ends_nothing,
+            outcomes::outcomes_come_back_byte_for_byte,
+            outcomes::tombstones_stay_tombstones,
+            outcomes::longest_outcome_fits_and_one_byte_more_does_not,
+            doubt::unknown_release_is_in_doubt_until_ended,
+            doubt::held_lapse_is_in_doubt_without_a_write,
+            doubt::resolution_names_the_doubt_by_its_fence,
+            doubt::resolution_answers_or_frees,
+            retention::completed_answers_then_expires_then_is_new,
+            retention::abandoned_key_is_new_after_its_retention,
+            retention::live_lease_outlasts_its_retention,
+            retention::times_are_past_when_they_come,
+            retention::look_foretells_a_claim_and_writes_nothing,
+            purge::purge_removes_what_is_over_and_keeps_the_rest,
+            purge::purge_spares_what_is_held_or_in_doubt,
+            purge::purge_keeps_to_its_bound,
+            bounds::endless_durations_do_not_overflow,
+            bounds::empty_durations_end_at_once,
+            inspect::record_is_found_as_it_was_claimed,
+            inspect::listing_pages_in_the_order_of_addresses,
+            inspect::listing_in_doubt_shows_doubt_alone,
+            race::one_of_fifty_wins_a_fresh_key,
+            race::one_of_fifty_wins_a_lapsed_key,
+            race::one_of_fifty_wins_an_expired_key,
+            race::copies_of_one_claim_share_one_grant,
         }
     };
 }
