@@ -1,0 +1,134 @@
+//! How a run ends, once it is known what became of its response body.
+
+use std::sync::Arc;
+
+use idempotency_core::{
+    Address, Claim, Completion, Permit, Release, Settled, Store, Vacant,
+    profile::http::{Ending, OnServerError},
+};
+use tokio::time::timeout;
+use tracing::{Instrument, instrument::WithSubscriber};
+
+use crate::{body::Held, convert::Draft, layer::DoorState};
+
+/// A run whose ending is decided and whose body is still on its way.
+#[derive(Debug)]
+pub(crate) struct Closing<S: Store> {
+    permit: Permit<S>,
+    ending: Ending,
+    draft: Draft,
+    door: Arc<DoorState<S>>,
+}
+
+/// What became of the body.
+#[derive(Debug)]
+pub(crate) enum Captured {
+    /// It is all here.
+    Whole(Held),
+    /// It is not kept: too large, abandoned, or there is none.
+    TooLarge,
+    /// It ended half way.
+    Broken,
+}
+
+/// What became of the run.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Closed {
+    /// Its ending counts, or is still tried while its caller gets the real answer.
+    Settled,
+    /// Another run took its place; what stands there, if the store says.
+    TakenOver(Option<Claim<Vacant>>),
+}
+
+impl<S: Store> Closing<S> {
+    pub(crate) const fn new(
+        permit: Permit<S>,
+        ending: Ending,
+        draft: Draft,
+        door: Arc<DoorState<S>>,
+    ) -> Self {
+        Self { permit, ending, draft, door }
+    }
+
+    pub(crate) fn with_ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
+    pub(crate) const fn address(&self) -> &Address {
+        &self.permit.lease().address
+    }
+
+    pub(crate) const fn door(&self) -> &Arc<DoorState<S>> {
+        &self.door
+    }
+
+    /// The longest body that is held in memory, in bytes: what the policy and the store can keep.
+    pub(crate) fn cap(&self) -> usize {
+        let room = self.draft.body_room(self.door.engine.store().max_outcome_bytes());
+        self.door.policy.max_response_bytes.min(room)
+    }
+
+    pub(crate) fn keeps_body(&self) -> bool {
+        self.ending == Ending::Keep
+    }
+
+    pub(crate) fn keeps_head_only(&self) -> bool {
+        self.ending == Ending::KeepHead
+    }
+
+    /// Ends the run. The caller waits at most `settle_wait`; after that the ending is tried on in a task.
+    pub(crate) async fn close(self, captured: Captured) -> Closed {
+        let wait = self.door.policy.settle_wait;
+        let mut settling = Box::pin(self.settle(captured));
+        match timeout(wait, &mut settling).await {
+            Ok(closed) => closed,
+            Err(_) => {
+                tokio::spawn(settling.in_current_span().with_current_subscriber());
+                Closed::Settled
+            }
+        }
+    }
+
+    async fn settle(self, captured: Captured) -> Closed {
+        let Self { permit, ending, draft, door } = self;
+        let ending = match (ending, &captured) {
+            // A server error half way through an answer, whose head says otherwise.
+            (Ending::Keep, Captured::Broken) => match door.policy.on_server_error {
+                OnServerError::Keep => Ending::KeepHead,
+                other => other.ending(),
+            },
+            (Ending::Keep, Captured::TooLarge) => Ending::KeepHead,
+            (ending, _) => ending,
+        };
+        let release = match ending {
+            Ending::Keep | Ending::KeepHead => {
+                let tombstone = draft.tombstone();
+                let outcome = match captured {
+                    Captured::Whole(held) if ending == Ending::Keep => draft.whole(held),
+                    _ => tombstone.clone(),
+                };
+                return completed(permit.complete(&outcome, &tombstone).await);
+            }
+            Ending::NotExecuted => Release::NotApplied,
+            Ending::Unknown => Release::Unknown,
+        };
+        // An ending that is not kept takes no answer from anybody: fenced off or lost, its caller gets its own.
+        match permit.release(release).await {
+            Ok(Settled::Applied | Settled::Fenced(_)) => {}
+            Err(error) => tracing::error!(%error, "a run could not be released; its lease lapses"),
+        }
+        Closed::Settled
+    }
+}
+
+fn completed(completion: Completion) -> Closed {
+    match completion {
+        Completion::Stored => Closed::Settled,
+        Completion::Fenced(standing) => Closed::TakenOver(standing),
+        Completion::Lost(error) => {
+            tracing::error!(%error, "an outcome could not be stored; its operation may run again");
+            Closed::Settled
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Reads a body into memory.
+
+use std::{future::poll_fn, panic::AssertUnwindSafe, pin::pin, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
+use http::HeaderMap;
+use http_body::{Body, Frame};
+use idempotency_core::Address;
+
+use crate::{
+    body::{BoxError, Held},
+    caller::Waiting,
+    run::{report_broken, report_panic},
+};
+
+/// How long a response body is read on after its client has left.
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+
+/// Why a body could not be read into memory.
+#[derive(Debug)]
+pub(crate) enum GatherError {
+    /// It is longer than allowed.
+    TooLong,
+    /// It ended half way.
+    Broken(BoxError),
+}
+
+/// The whole body, unless it is longer than `limit` bytes.
+pub(crate) async fn gather<B>(body: B, limit: usize) -> Result<Held, GatherError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let mut body = pin!(body);
+    let mut gathered = Gathered::default();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        gathered.push(frame.map_err(|error| GatherError::Broken(error.into()))?);
+        if gathered.len() > limit {
+            return Err(GatherError::TooLong);
+        }
+    }
+    Ok(gathered.into_held())
+}
+
+/// What became of a response body of known size.
+pub(crate) enum Collected {
+    Whole(Held),
+    Broken,
+    /// The caller left, and the body did not end within [`DRAIN_LIMIT`] of that.
+    Abandoned,
+}
+
+/// The whole response body; its panics and errors are caught.
+pub(crate) async fn collect<B>(body: B, waiting: &Waiting, address: &Address) -> Collected
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let abandoned = async {
+        let left_at = waiting.left().await;
+        tokio::time::sleep_until(left_at + DRAIN_LIMIT).await;
+    };
+    let gathered = tokio::select! {
+        biased;
+        gathered = AssertUnwindSafe(gather(body, usize::MAX)).catch_unwind() => gathered,
+        () = abandoned => return Collected::Abandoned,
+    };
+    match gathered {
+        Ok(Ok(held)) => Collected::Whole(held),
+        Ok(Err(GatherError::Broken(error))) => {
+            report_broken(address, &error);
+            Collected::Broken
+        }
+        Ok(Err(GatherError::TooLong)) => Collected::Broken,
+        Err(panic) => {
+            report_panic(address, panic.as_ref());
+            Collected::Broken
+        }
+    }
+}
+
+/// Frames joined so far. A body of one frame, as most are, is not copied.
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    joined: BytesMut,
+    trailers: Option<HeaderMap>,
+}
+
+impl Gathered {
+    fn len(&self) -> usize {
+        self.first.len() + self.joined.len()
+    }
+
+    fn push(&mut self, frame: Frame<Bytes>) {
+        let bytes = match frame.into_data() {
+            Ok(bytes) => bytes,
+            Err(frame) => {
+                let trailers = frame.into_trailers().unwrap_or_default();
+                self.trailers.get_or_insert_default().extend(trailers);
+                return;
+            }
+        };
+        if self.len() == 0 {
+            self.first = bytes;
+        } else {
+            self.joined.extend_from_slice(&std::mem::take(&mut self.first));
+            self.joined.extend_from_slice(&bytes);
+        }
+    }
+
+    fn into_held(self) -> Held {
+        let bytes = if self.joined.is_empty() { self.first } else { self.joined.freeze() };
+        Held { bytes, trailers: self.trailers }
+    }
+}

@@ -1,0 +1,72 @@
+//! The layer, and the one engine behind every service it wraps.
+
+use std::{sync::Arc, time::Duration};
+
+use idempotency_core::{Drained, Engine, Store, event::Observer};
+use tower_layer::Layer;
+
+use crate::{IdempotencyService, Policy};
+
+/// Makes the services it wraps answer the second copy of a keyed request with the first one's result.
+///
+/// Do not put it inside an axum router's `nest`: axum takes the prefix off the path there, and two nested routes would
+/// look alike. Take `idempotency-axum`'s layer of the same name, which knows the caller's own path.
+///
+/// Clones share one engine: build it once, clone it to where it is needed, keep one to [`drain`](Self::drain).
+#[derive(Debug)]
+pub struct IdempotencyLayer<S: Store> {
+    door: Arc<DoorState<S>>,
+}
+
+/// What all services of one layer share.
+#[derive(Debug)]
+pub(crate) struct DoorState<S: Store> {
+    pub(crate) engine: Engine<S>,
+    pub(crate) policy: Policy,
+}
+
+impl<S: Store> IdempotencyLayer<S> {
+    /// A layer on `store` with the default [`Policy`].
+    pub fn new(store: S) -> Self {
+        Self::with_policy(store, Policy::default())
+    }
+
+    /// A layer on `store` that does what `policy` says.
+    pub fn with_policy(store: S, policy: Policy) -> Self {
+        let engine = Engine::new(store, policy.bounds);
+        Self { door: Arc::new(DoorState { engine, policy }) }
+    }
+
+    /// The same, telling `observer` what happens to every operation.
+    pub fn observed(store: S, policy: Policy, observer: impl Observer) -> Self {
+        let engine = Engine::observed(store, policy.bounds, observer);
+        Self { door: Arc::new(DoorState { engine, policy }) }
+    }
+
+    /// Waits for live runs and pending completions, at most `limit`.
+    ///
+    /// Call it after the server's own graceful shutdown and before the runtime ends. What is left then is neither
+    /// released nor completed: it lapses, and its key frees or is in doubt as the policy says.
+    pub async fn drain(&self, limit: Duration) -> Drained {
+        self.door.engine.drain(limit).await
+    }
+
+    /// How many runs are live, those whose caller has left and pending completions included.
+    pub fn live_runs(&self) -> usize {
+        self.door.engine.live_runs()
+    }
+}
+
+impl<S: Store> Clone for IdempotencyLayer<S> {
+    fn clone(&self) -> Self {
+        Self { door: Arc::clone(&self.door) }
+    }
+}
+
+impl<I, S: Store> Layer<I> for IdempotencyLayer<S> {
+    type Service = IdempotencyService<I, S>;
+
+    fn layer(&self, inner: I) -> Self::Service {
+        IdempotencyService::new(inner, Arc::clone(&self.door))
+    }
+}

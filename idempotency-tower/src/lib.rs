@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+mod attempt;
+mod body;
+mod caller;
+mod closing;
+mod convert;
+mod exchange;
+mod future;
+mod gather;
+mod layer;
+mod pipe;
+mod policy;
+mod pump;
+mod refusal;
+mod run;
+mod scope;
+mod service;
+
+pub use attempt::{Attempt, Verdict};
+pub use body::{BoxError, RequestBody, ResponseBody};
+pub use future::ResponseFuture;
+pub use idempotency_core::{
+    Drained, Fence, Key, LeaseLost, OnLapse, Scope, Store,
+    policy::PolicyError,
+    profile::http::{Code, Ending, KeySyntax, OnServerError},
+};
+pub use layer::IdempotencyLayer;
+pub use policy::{Oversized, Policy, PolicyBuilder, RunFuture};
+pub use service::IdempotencyService;

@@ -1,0 +1,183 @@
+//! Runs the handler under its permit, and keeps or releases what it answers.
+
+use std::{any::Any, error::Error, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header, response::Parts};
+use http_body::Body;
+use idempotency_core::{
+    Address, Claim, Permit, Store, Vacant,
+    profile::http::{Code, Ending, Refusal, ending_of},
+};
+use tower_service::Service;
+
+use crate::{
+    Oversized, Verdict,
+    body::{BoxError, RequestBody, ResponseBody},
+    caller::Waiting,
+    closing::{Captured, Closed, Closing},
+    convert::{Draft, strip_markers},
+    exchange::answer,
+    gather::{Collected, collect},
+    layer::DoorState,
+    pump::Pump,
+    refusal::refuse,
+};
+
+pub(crate) async fn run<I, S, Q, P>(
+    mut inner: I,
+    request: Request<RequestBody<Q>>,
+    permit: Permit<S>,
+    door: Arc<DoorState<S>>,
+    waiting: Arc<Waiting>,
+) -> Result<Response<ResponseBody<P>>, I::Error>
+where
+    I: Service<Request<RequestBody<Q>>, Response = Response<P>>,
+    P: Body<Data = Bytes> + Send + 'static,
+    P::Error: Into<BoxError>,
+    S: Store,
+{
+    let address = permit.lease().address;
+    match AssertUnwindSafe(async { inner.call(request).await }).catch_unwind().await {
+        Ok(Ok(response)) => Ok(finish(response, permit, door, &waiting).await),
+        Ok(Err(error)) => {
+            tracing::error!(operation = %address, "the inner service failed");
+            fail(permit, door).await;
+            Err(error)
+        }
+        Err(panic) => {
+            report_panic(&address, panic.as_ref());
+            fail(permit, door).await;
+            Ok(refuse(&Refusal::panicked()))
+        }
+    }
+}
+
+/// A run without an answer ends as a server error; where those are kept, a tombstone stands for the answer.
+async fn fail<S: Store>(permit: Permit<S>, door: Arc<DoorState<S>>) {
+    let ending = door.policy.on_server_error.ending();
+    let draft = Draft::new(StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new(), false);
+    // Whoever took its place, this caller learns that its run failed.
+    let _ = Closing::new(permit, ending, draft, door).close(Captured::TooLarge).await;
+}
+
+pub(crate) fn report_panic(address: &Address, panic: &(dyn Any + Send)) {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    tracing::error!(operation = %address, panic = text, "a handler panicked");
+}
+
+async fn finish<S, P>(
+    response: Response<P>,
+    permit: Permit<S>,
+    door: Arc<DoorState<S>>,
+    waiting: &Waiting,
+) -> Response<ResponseBody<P>>
+where
+    P: Body<Data = Bytes> + Send + 'static,
+    P::Error: Into<BoxError>,
+    S: Store,
+{
+    let (mut head, body) = response.into_parts();
+    strip_markers(&mut head.headers, &door.policy.replayed_header);
+    let lease = permit.lease();
+    head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
+    let said = head.extensions.remove::<Ending>();
+    let ending = said.unwrap_or_else(|| ending_of(head.status.as_u16(), door.policy.on_server_error));
+    let draft = Draft::new(head.status, &head.headers, door.policy.oversized == Oversized::OmitBody);
+    let closing = Closing::new(permit, ending, draft, door);
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+        return upgrade(head, body, closing).await;
+    }
+    match body.size_hint().exact() {
+        Some(length) if length <= closing.cap() as u64 => in_memory(head, body, closing, waiting).await,
+        exact => streamed(head, body, closing, exact).await,
+    }
+}
+
+/// An upgraded connection cannot be given back: the key is free, and the answer passes untouched.
+async fn upgrade<S: Store, P>(head: Parts, body: P, closing: Closing<S>) -> Response<ResponseBody<P>> {
+    let _ = closing.with_ending(Ending::NotExecuted).close(Captured::TooLarge).await;
+    Response::from_parts(head, ResponseBody::own(body))
+}
+
+/// A body of known size within the cap is stored before the head is sent.
+async fn in_memory<S, P>(
+    head: Parts,
+    body: P,
+    closing: Closing<S>,
+    waiting: &Waiting,
+) -> Response<ResponseBody<P>>
+where
+    P: Body<Data = Bytes>,
+    P::Error: Into<BoxError>,
+    S: Store,
+{
+    let address = *closing.address();
+    let door = Arc::clone(closing.door());
+    let (captured, response) = match collect(body, waiting, &address).await {
+        Collected::Whole(held) => {
+            let response = Response::from_parts(head, ResponseBody::held(held.clone()));
+            (Captured::Whole(held), response)
+        }
+        Collected::Broken => (Captured::Broken, refuse(&broken())),
+        Collected::Abandoned => (Captured::TooLarge, refuse(&broken())),
+    };
+    match closing.close(captured).await {
+        Closed::Settled => response,
+        Closed::TakenOver(standing) => late(&door, &address, standing),
+    }
+}
+
+fn broken() -> Refusal {
+    Refusal::new(Code::Internal, "the response body broke off before it was whole")
+}
+
+/// Any other body is fed to the client by a pump of the run's own.
+async fn streamed<S, P>(
+    head: Parts,
+    body: P,
+    closing: Closing<S>,
+    exact: Option<u64>,
+) -> Response<ResponseBody<P>>
+where
+    P: Body<Data = Bytes> + Send + 'static,
+    P::Error: Into<BoxError>,
+    S: Store,
+{
+    let address = *closing.address();
+    let door = Arc::clone(closing.door());
+    // What is known not to be kept is settled before a byte of it is sent.
+    let closing = if exact.is_some() && closing.keeps_body() || closing.keeps_head_only() {
+        match closing.close(Captured::TooLarge).await {
+            Closed::Settled => None,
+            Closed::TakenOver(standing) => return late(&door, &address, standing),
+        }
+    } else {
+        Some(closing)
+    };
+    let declared = exact.or_else(|| content_length(&head.headers));
+    let reader = Pump::start(body, closing, address, exact, declared);
+    Response::from_parts(head, ResponseBody::pumped(reader))
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH).map(HeaderValue::to_str)?.ok()?.parse().ok()
+}
+
+/// What the caller of a run gets whose place another one took: that one's outcome, or a conflict while it runs.
+fn late<S: Store, P>(
+    door: &DoorState<S>,
+    address: &Address,
+    standing: Option<Claim<Vacant>>,
+) -> Response<ResponseBody<P>> {
+    tracing::warn!(operation = %address, "a run ended after another one took its place; its answer does not count");
+    let unknown = Claim::InFlight { left: Duration::ZERO };
+    answer(&door.policy, address, standing.unwrap_or(unknown))
+}
+
+pub(crate) fn report_broken(address: &Address, error: &BoxError) {
+    let error: &(dyn Error + 'static) = &**error;
+    tracing::warn!(operation = %address, error, "a response body broke off");
+}

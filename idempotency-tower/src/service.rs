@@ -1,0 +1,113 @@
+//! Tells a request that is guarded from one that passes.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+use http_body::Body;
+use idempotency_core::{Key, Store, profile::http::Refusal};
+use tower_service::Service;
+
+use crate::{
+    Attempt, ResponseFuture,
+    body::{BoxError, RequestBody, ResponseBody},
+    caller::{Exchange, Waiting},
+    exchange::exchange,
+    layer::DoorState,
+    refusal::refuse,
+};
+
+/// The service an [`IdempotencyLayer`](crate::IdempotencyLayer) makes.
+#[derive(Debug)]
+pub struct IdempotencyService<I, S: Store> {
+    inner: I,
+    door: Arc<DoorState<S>>,
+}
+
+impl<I, S: Store> IdempotencyService<I, S> {
+    pub(crate) const fn new(inner: I, door: Arc<DoorState<S>>) -> Self {
+        Self { inner, door }
+    }
+
+    /// The key of a request that is to be guarded; `None` lets it pass.
+    fn key<B>(&self, request: &Request<B>) -> Result<Option<Key>, Refusal> {
+        let policy = &self.door.policy;
+        // A layer further out guards it already, and would be refused by itself here.
+        if !policy.covers(request.method()) || request.extensions().get::<Attempt>().is_some() {
+            return Ok(None);
+        }
+        let lines = request.headers().get_all(&policy.header);
+        match policy.syntax.read(lines.iter().map(HeaderValue::as_bytes)) {
+            Ok(None) if policy.required => Err(Refusal::missing_key(policy.header.as_str())),
+            Ok(key) => Ok(key),
+            Err(rule) => Err(Refusal::invalid_key(rule)),
+        }
+    }
+}
+
+impl<I: Clone, S: Store> Clone for IdempotencyService<I, S> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), door: Arc::clone(&self.door) }
+    }
+}
+
+impl<I, S, Q, P> Service<Request<Q>> for IdempotencyService<I, S>
+where
+    I: Service<Request<RequestBody<Q>>, Response = Response<P>> + Clone + Send + 'static,
+    I::Future: Send + 'static,
+    I::Error: Send + 'static,
+    Q: Body<Data = Bytes> + Send + 'static,
+    Q::Error: Into<BoxError>,
+    P: Body<Data = Bytes> + Send + 'static,
+    P::Error: Into<BoxError>,
+    S: Store,
+{
+    type Response = Response<ResponseBody<P>>;
+    type Error = I::Error;
+    type Future = ResponseFuture<I::Future, P, I::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), I::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let key = match self.key(&request) {
+            Ok(Some(key)) => key,
+            Ok(None) => return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread))),
+            Err(refusal) => return ResponseFuture::refused(refuse(&refusal)),
+        };
+        // The instance that is ready goes with the request; the next one must become ready itself.
+        let next = self.inner.clone();
+        let ready = std::mem::replace(&mut self.inner, next);
+        let waiting = Arc::new(Waiting::default());
+        let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&waiting));
+        let run = match &self.door.policy.carry {
+            None => Box::pin(run) as _,
+            Some(carry) => carried(carry.as_ref(), run),
+        };
+        ResponseFuture::guarded(Exchange::new(run, waiting))
+    }
+}
+
+/// Runs `run` inside what `carry` wraps around it, which hands no output through.
+fn carried<T: Send + 'static>(
+    carry: &(dyn Fn(crate::RunFuture) -> crate::RunFuture + Send + Sync),
+    run: impl Future<Output = T> + Send + 'static,
+) -> std::pin::Pin<Box<dyn Future<Output = T> + Send>> {
+    let (give, take) = tokio::sync::oneshot::channel();
+    let wrapped = carry(Box::pin(async move {
+        // The receiver lives in the same future.
+        let _ = give.send(run.await);
+    }));
+    Box::pin(async move {
+        wrapped.await;
+        match take.await {
+            Ok(output) => output,
+            // The wrapper dropped the run: there is nothing to answer with, and the permit lapsed with it.
+            Err(_) => std::future::pending().await,
+        }
+    })
+}
