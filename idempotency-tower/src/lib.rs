@@ -22,6 +22,7 @@ pub use body::{BoxError, RequestBody, ResponseBody};
 pub use future::ResponseFuture;
 pub use idempotency_core::{
     Drained, Fence, Key, LeaseLost, OnLapse, Scope, Store,
+    event::{Event, Observer},
     policy::PolicyError,
     profile::http::{Code, Ending, KeySyntax, OnServerError},
 };

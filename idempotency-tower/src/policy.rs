@@ -97,6 +97,13 @@ impl Policy {
         }
     }
 
+    /// The same policy with the caller's own URI read by `uri`, for a framework whose routers take prefixes off the
+    /// request's.
+    #[must_use]
+    pub fn with_original_uri(self, uri: fn(&Parts) -> &Uri) -> Self {
+        Self { uri, ..self }
+    }
+
     pub(crate) fn covers(&self, method: &Method) -> bool {
         self.methods.contains(method)
     }
@@ -198,13 +205,6 @@ impl PolicyBuilder {
     #[must_use]
     pub const fn shared_by_all_callers(mut self) -> Self {
         self.shared = true;
-        self
-    }
-
-    /// Where the caller's own URI stands, for a framework whose routers take prefixes off the request's.
-    #[must_use]
-    pub const fn original_uri(mut self, uri: fn(&Parts) -> &Uri) -> Self {
-        self.policy.uri = uri;
         self
     }
 
