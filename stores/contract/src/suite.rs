@@ -5,7 +5,7 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use crate::{Candidate, Violation, laws::*, scene::Scene};
+use crate::{Candidate, Violation, history, laws::*, scene::Scene};
 
 type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), Violation>> + Send + 'a>>;
 
@@ -129,6 +129,8 @@ macro_rules! for_each_law {
             race::one_of_fifty_wins_a_lapsed_key,
             race::one_of_fifty_wins_an_expired_key,
             race::copies_of_one_claim_share_one_grant,
+            history::sequential_history_agrees_with_the_machine,
+            history::concurrent_history_grants_one_at_a_time,
         }
     };
 }
