@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use crate::{
     Address, Bid, Claim, Fence, Fingerprint, Holder, Keep, Lease, OnLapse, Operation, Outcome, Phase, Record,
-    Release, Resolution, Settled, Standing, Vacant, clock::Timestamp,
+    Release, Resolution, Settled, Standing, Vacant,
+    clock::{Timestamp, as_micros},
 };
 
 /// What one input does: the record to write, if any, and what to answer.
@@ -88,7 +89,7 @@ fn grant(record: Option<&Record>, op: &Operation, bid: &Bid, now: Timestamp) -> 
         fence: Fence::from_u64((last + 1).max(now.as_micros())),
         attempt: taken_over.map_or(0, |record| record.attempt).saturating_add(1),
         on_lapse: bid.on_lapse,
-        retention: bid.retention,
+        retention: Duration::from_micros(as_micros(bid.retention)), // as a column holds it
     };
     let lease = lease_of(*op.address(), &granted);
     Step::write(granted, Claim::Granted(lease))

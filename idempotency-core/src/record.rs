@@ -76,6 +76,6 @@ pub struct Record {
     pub attempt: u32,
     /// What a lapse of that grant means.
     pub on_lapse: OnLapse,
-    /// How long the record outlives a release or a lapse.
+    /// How long the record outlives a release or a lapse: the bid's, in whole microseconds.
     pub retention: Duration,
 }
