@@ -62,6 +62,12 @@ pub trait Observer: Send + Sync + 'static {
     fn observe(&self, address: &Address, event: &Event<'_>);
 }
 
+impl<O: Observer + ?Sized> Observer for Arc<O> {
+    fn observe(&self, address: &Address, event: &Event<'_>) {
+        (**self).observe(address, event);
+    }
+}
+
 /// The observer of an engine, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Observers(Option<Arc<dyn Observer>>);

@@ -47,6 +47,8 @@
 //! The random histories take 100,000 steps in all. [`Candidate::steps`] lowers that for a slow backend, and the
 //! environment variable `STORE_CONTRACT_STEPS` for one run. `STORE_CONTRACT_SEED` replays the seed a failure names.
 
+pub mod faults;
+
 mod candidate;
 mod history;
 mod laws;
