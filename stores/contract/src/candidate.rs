@@ -17,8 +17,9 @@ pub trait Candidate: Send + Sync + 'static {
         Expiry::Purged
     }
 
-    /// How many steps the random histories take in all. The default is 100,000, a few seconds for a store in memory;
-    /// under [`Time::Real`] a history stays small whatever this says.
+    /// How many steps the history that is compared with the machine takes; the one of many holders at once takes a
+    /// tenth. The default is 100,000, a few seconds for a store in memory. Under [`Time::Real`] both take a few
+    /// hundred, whatever this says.
     fn steps(&self) -> u32 {
         100_000
     }

@@ -14,20 +14,17 @@
 //!
 //! use idempotency_core::clock::{ManualClock, Timestamp};
 //! use idempotency_store_contract::{Bench, Candidate, Time, store_contract};
-//! # mod my_store {
-//! #     include!("../tests/reference/mod.rs");
-//! #     pub type MyStore = Reference;
-//! # }
-//! # use my_store::MyStore;
+//! use idempotency_store_memory::MemoryStore; // or yours
 //!
 //! struct Mine;
 //!
 //! impl Candidate for Mine {
-//!     type Store = MyStore;
+//!     type Store = MemoryStore;
 //!
-//!     async fn open(&self) -> Bench<MyStore> {
+//!     async fn open(&self) -> Bench<MemoryStore> {
 //!         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
-//!         Bench { store: Arc::new(MyStore::new(clock.clone())), time: Time::Manual(clock) }
+//!         let store = MemoryStore::builder().clock(clock.clone()).build().expect("the default bounds hold");
+//!         Bench { store: Arc::new(store), time: Time::Manual(clock) }
 //!     }
 //! }
 //!
@@ -44,7 +41,8 @@
 //!
 //! # Bounds
 //!
-//! The random histories take 100,000 steps in all. [`Candidate::steps`] lowers that for a slow backend, and the
+//! The history that is compared with the machine takes 100,000 steps, the one of many holders at once a tenth of that.
+//! [`Candidate::steps`] lowers both for a slow backend, and the
 //! environment variable `STORE_CONTRACT_STEPS` for one run. `STORE_CONTRACT_SEED` replays the seed a failure names.
 
 pub mod faults;

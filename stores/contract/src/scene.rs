@@ -33,14 +33,12 @@ impl<S: Store + Inspect> Scene<S> {
         }
     }
 
-    /// Lets a brief time pass: exactly where the clock is moved, half as much again where it is slept.
+    /// Lets a brief time pass, and half as much again: no boundary is near.
     pub(crate) async fn pass_brief(&self) {
-        match &self.time {
-            Time::Manual(_) => self.pass(self.brief()).await,
-            Time::Real => self.pass(self.brief() * 3 / 2).await,
-        }
+        self.pass(self.brief() * 3 / 2).await;
     }
 
+    /// Lets exactly this much pass where the clock is moved, at least this much where it is slept.
     pub(crate) async fn pass(&self, step: Duration) {
         match &self.time {
             Time::Manual(clock) => clock.advance(step),

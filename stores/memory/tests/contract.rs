@@ -14,7 +14,10 @@ impl Candidate for Memory {
     async fn open(&self) -> Bench<MemoryStore> {
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
         let bounds = MemoryStore::builder().max_bytes(16 << 20).clock(clock.clone());
-        Bench { store: Arc::new(bounds.build().unwrap()), time: Time::Manual(clock) }
+        Bench {
+            store: Arc::new(bounds.build().expect("the bounds hold a record")),
+            time: Time::Manual(clock),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use idempotency_core::{
-    Address, Bid, Claim, Inspect, OnLapse, Phase, Record, Select, Store, Vacant,
+    Address, Bid, Claim, Inspect, Phase, Record, Select, Store, Vacant,
     clock::{Clock, SystemClock, Timestamp, as_micros},
     machine::{self, Step},
 };
@@ -12,7 +12,7 @@ use super::input::{Answer, Input};
 use crate::{
     Expiry, Time, Violation,
     scene::{LONG, Scene, operation},
-    violation::demand,
+    violation::{demand, demand_eq},
 };
 
 /// Between which two times a store read its clock for one call: one and the same where the clock stands still.
@@ -31,19 +31,19 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Sets the watch by the time a claim shows.
-    pub(super) async fn set<S: Store + Inspect>(scene: &Scene<S>) -> Result<Self, Violation> {
+    /// Sets the watch by the time a claim shows, which is the first record of the model.
+    pub(super) async fn set<S: Store + Inspect>(scene: &Scene<S>) -> Result<(Self, Model), Violation> {
         let op = operation();
         let before = host_micros();
-        // Under Hold, so that no purge of the history to come may remove it.
-        scene.granted(&op, &Bid { on_lapse: OnLapse::Hold, ..scene.bid() }).await?;
+        scene.granted(&op, &Bid { lease: LONG, ..scene.bid() }).await?;
         let after = host_micros();
         let record = scene.record(&op).await?;
         let Phase::InFlight { until, .. } = record.phase else {
             return Err(Violation::new("a claimed record is in flight", &record));
         };
         let shown = signed(until.as_micros()) - signed(as_micros(LONG));
-        Ok(Self { time: scene.time.clone(), ahead: (shown - after, shown - before) })
+        let watch = Self { time: scene.time.clone(), ahead: (shown - after, shown - before) };
+        Ok((watch, Model { records: BTreeMap::from([(*op.address(), record)]) }))
     }
 
     /// The window of a call that began at `began` on the host's clock and has just ended.
@@ -70,7 +70,7 @@ fn signed(micros: u64) -> i64 {
 }
 
 /// Every record a history made.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Model {
     records: BTreeMap<Address, Record>,
 }
@@ -89,7 +89,7 @@ impl Model {
         found: Option<&Record>,
         window: Window,
         expiry: Expiry,
-    ) -> Result<(), Step<Answer>> {
+    ) -> Result<(), Box<Step<Answer>>> {
         let address = *input.address();
         let known = self.records.remove(&address);
         let over = |record: Option<&Record>| {
@@ -103,8 +103,9 @@ impl Model {
                 verdict == *answer && (after == found || found.is_none() && over(after))
             })
         };
-        if !agrees(known.as_ref()) && !(over(known.as_ref()) && agrees(None)) {
-            return Err(input.decide(known.as_ref(), window.earliest));
+        let known = known.as_ref();
+        if !(agrees(known) || over(known) && agrees(None)) {
+            return Err(Box::new(input.decide(known, window.earliest)));
         }
         if let Some(found) = found {
             self.records.insert(address, found.clone());
@@ -119,7 +120,7 @@ impl Model {
         removed: u32,
         window: Window,
     ) -> Result<(), Violation> {
-        let mut standing = list_all(scene).await?;
+        let mut standing = list(scene, Select::All).await?;
         let known = std::mem::take(&mut self.records);
         let mut missing = 0;
         for (address, record) in known {
@@ -134,6 +135,13 @@ impl Model {
                     ));
                 }
             }
+        }
+        demand!(standing, standing if standing.is_empty(), "there is no record that nobody claimed");
+        if window.earliest == window.latest {
+            let doubtful = |(_, record): &(&Address, &Record)| machine::is_in_doubt(record, window.latest);
+            let wanted: Vec<_> = self.records.iter().filter(doubtful).map(|(address, _)| *address).collect();
+            let listed: Vec<_> = list(scene, Select::InDoubt).await?.into_keys().collect();
+            demand_eq!(listed, wanted, "what is in doubt is listed, and nothing else");
         }
         match scene.expiry {
             Expiry::Purged => demand!(
@@ -185,12 +193,16 @@ fn times(
     times
 }
 
-async fn list_all<S: Store + Inspect>(scene: &Scene<S>) -> Result<BTreeMap<Address, Record>, Violation> {
+async fn list<S: Store + Inspect>(
+    scene: &Scene<S>,
+    select: Select,
+) -> Result<BTreeMap<Address, Record>, Violation> {
     let mut all = BTreeMap::new();
     let mut after = None;
     loop {
-        let page = scene.store.list(Select::All, after.as_ref(), 500).await?;
+        let page = scene.store.list(select, after.as_ref(), 500).await?;
         let Some((last, _)) = page.last() else { return Ok(all) };
+        demand!((after, *last), (after, last) if *after < Some(*last), "a page begins after the address given");
         after = Some(*last);
         all.extend(page);
     }

@@ -32,13 +32,8 @@ pub(crate) async fn sequential_history_agrees_with_the_machine<S: Store + Inspec
 ) -> Result<(), Violation> {
     let (seed, steps) = (seed(), steps(scene.steps));
     let steps = if matches!(scene.time, Time::Real) { steps.min(300) } else { steps };
-    let mut history = History {
-        rng: Rng::with_seed(seed),
-        watch: Watch::set(&scene).await?,
-        model: Model::default(),
-        past: VecDeque::new(),
-        scene,
-    };
+    let (watch, model) = Watch::set(&scene).await?;
+    let mut history = History { rng: Rng::with_seed(seed), watch, model, past: VecDeque::new(), scene };
     for step in 0..steps.div_ceil(STRETCH) {
         let stretch = STRETCH.min(steps - step * STRETCH);
         if let Err(broken) = history.stretch(stretch).await {
@@ -58,7 +53,7 @@ struct History<S> {
 
 /// What was done in one step.
 enum Past {
-    Sent(Input, Answer),
+    Sent(Box<(Input, Answer)>),
     Passed(Duration),
     Purged { at_most: u32, removed: u32 },
 }
@@ -66,7 +61,7 @@ enum Past {
 impl fmt::Display for Past {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sent(input, answer) => write!(f, "{input:?}\n    -> {answer:?}"),
+            Self::Sent(sent) => write!(f, "{:?}\n    -> {:?}", sent.0, sent.1),
             Self::Passed(step) => write!(f, "{step:?} pass"),
             Self::Purged { at_most, removed } => write!(f, "Purge at most {at_most}\n    -> {removed}"),
         }
@@ -100,7 +95,7 @@ impl<S: Store + Inspect> History<S> {
         let found = self.scene.store.find(input.address()).await?;
         let before = self.model.record(input.address()).cloned();
         let followed = self.model.follow(&input, &answer, found.as_ref(), window, self.scene.expiry);
-        self.remember(Past::Sent(input, answer));
+        self.remember(Past::Sent(Box::new((input, answer))));
         followed.map_err(|step| disagreement(before.as_ref(), &step, found.as_ref()))
     }
 

@@ -85,7 +85,7 @@ pub(crate) async fn second_holder_sees_the_lease_left<S: Store + Inspect>(
     let seen = scene.store.claim(&op, &scene.bid()).await?;
     match scene.manual_micros() {
         Some(_) => {
-            demand_eq!(seen, Claim::InFlight { left: LONG - passed }, "the lease left is told exactly")
+            demand_eq!(seen, Claim::InFlight { left: LONG - passed }, "the lease left is told exactly");
         }
         None => demand!(
             seen,

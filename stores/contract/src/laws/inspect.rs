@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use idempotency_core::{Address, Claim, Inspect, OnLapse, Phase, Release, Select, Store};
+use idempotency_core::{Address, Bid, Inspect, OnLapse, Phase, Release, Select, Store};
 
 use crate::{
     Violation,
@@ -63,7 +63,7 @@ pub(crate) async fn listing_in_doubt_shows_doubt_alone<S: Store + Inspect>(
     scene.granted(&held, &scene.brief_bid(OnLapse::Hold)).await?;
     scene.granted(&lapsed, &scene.brief_bid(OnLapse::TakeOver)).await?;
     scene.granted(&running, &scene.bid()).await?;
-    scene.granted(&live, &idempotency_core::Bid { on_lapse: OnLapse::Hold, ..scene.bid() }).await?;
+    scene.granted(&live, &Bid { on_lapse: OnLapse::Hold, ..scene.bid() }).await?;
     let lease = scene.granted(&in_doubt, &scene.bid()).await?;
     scene.released(&lease, Release::Unknown).await?;
     let lease = scene.granted(&released, &scene.bid()).await?;
@@ -78,7 +78,5 @@ pub(crate) async fn listing_in_doubt_shows_doubt_alone<S: Store + Inspect>(
     demand_eq!(seen, wanted.clone(), "what is in doubt is listed, and nothing else");
     let rest = scene.store.list(Select::InDoubt, wanted.first(), 10).await?;
     demand_eq!(rest.len(), 1, "a listing of doubt begins after the address given");
-    let seen: Claim<_> = scene.store.look(&held).await?;
-    demand!(seen, Claim::InDoubt { .. }, "listing changes nothing");
     Ok(())
 }

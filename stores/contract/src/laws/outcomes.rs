@@ -71,9 +71,8 @@ pub(crate) async fn longest_outcome_fits_and_one_byte_more_does_not<S: Store + I
     scene: Scene<S>,
 ) -> Result<(), Violation> {
     let longest = scene.store.max_outcome_bytes();
-    let mut bytes = vec![0; longest.min(LONGEST)];
-    fastrand::fill(&mut bytes);
-    come_back(&scene, Outcome::whole(Media(1), bytes)).await?;
+    let text: String = std::iter::repeat_with(fastrand::alphanumeric).take(longest.min(LONGEST)).collect();
+    come_back(&scene, Outcome::whole(Media(1), text)).await?;
     if longest > LONGEST {
         return Ok(());
     }

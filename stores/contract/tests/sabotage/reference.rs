@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -14,31 +14,56 @@ use idempotency_core::{
 };
 
 /// The longest outcome: small, so that one byte more is cheap to try.
-pub const MAX_OUTCOME_BYTES: usize = 1 << 16;
+pub(crate) const MAX_OUTCOME_BYTES: usize = 1 << 16;
 
 /// The machine over a map.
 #[derive(Debug)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// What the store reads the time from.
-    pub clock: Arc<ManualClock>,
-    /// The records.
-    pub records: Mutex<BTreeMap<Address, Record>>,
+    pub(crate) clock: Arc<ManualClock>,
+    records: Mutex<BTreeMap<Address, Record>>,
 }
 
 impl Reference {
     /// An empty store on `clock`.
-    pub fn new(clock: Arc<ManualClock>) -> Self {
+    pub(crate) fn new(clock: Arc<ManualClock>) -> Self {
         Self { clock, records: Mutex::default() }
     }
 
+    /// The records, under their lock.
+    pub(crate) fn records(&self) -> MutexGuard<'_, BTreeMap<Address, Record>> {
+        self.records.lock().expect("no call panics under the lock")
+    }
+
     /// Decides one call at `address` by `rule` and writes what it says.
-    pub fn step<V>(&self, address: &Address, rule: impl FnOnce(Option<&Record>, Timestamp) -> Step<V>) -> V {
-        let mut records = self.records.lock().unwrap();
+    pub(crate) fn step<V>(
+        &self,
+        address: &Address,
+        rule: impl FnOnce(Option<&Record>, Timestamp) -> Step<V>,
+    ) -> V {
+        let mut records = self.records();
         let Step { write, verdict } = rule(records.get(address), self.clock.now());
         if let Some(record) = write {
             records.insert(*address, record);
         }
         verdict
+    }
+
+    /// Removes at most `at_most` records of which `may_go` holds.
+    pub(crate) fn remove(&self, at_most: u32, may_go: impl Fn(&Record, Timestamp) -> bool) -> u32 {
+        let (mut records, now) = (self.records(), self.clock.now());
+        let removable = records.iter().filter(|(_, record)| may_go(record, now));
+        let chosen: Vec<Address> = removable.map(|(address, _)| *address).take(at_most as usize).collect();
+        records.retain(|address, _| !chosen.contains(address));
+        chosen.len() as u32
+    }
+
+    /// Refuses an outcome that is too long.
+    pub(crate) fn check_length(&self, outcome: &Outcome) -> Result<(), StoreError> {
+        if outcome.bytes.len() > self.max_outcome_bytes() {
+            return Err(StoreError::new(StoreErrorKind::TooLarge, Fate::NotApplied));
+        }
+        Ok(())
     }
 }
 
@@ -48,7 +73,7 @@ impl Store for Reference {
     }
 
     async fn look(&self, op: &Operation) -> Result<Claim<Vacant>, StoreError> {
-        Ok(machine::look(self.records.lock().unwrap().get(op.address()), op, self.clock.now()))
+        Ok(machine::look(self.records().get(op.address()), op, self.clock.now()))
     }
 
     async fn renew(&self, lease: &Lease, term: Duration) -> Result<Settled, StoreError> {
@@ -56,12 +81,9 @@ impl Store for Reference {
     }
 
     async fn complete(&self, lease: &Lease, outcome: &Outcome, keep: Keep) -> Result<Settled, StoreError> {
-        if outcome.bytes.len() > MAX_OUTCOME_BYTES {
-            return Err(StoreError::new(StoreErrorKind::TooLarge, Fate::NotApplied));
-        }
-        Ok(self.step(&lease.address, |record, now| {
-            machine::complete(record, &lease.holder, outcome, keep, now)
-        }))
+        self.check_length(outcome)?;
+        Ok(self
+            .step(&lease.address, |record, now| machine::complete(record, &lease.holder, outcome, keep, now)))
     }
 
     async fn release(&self, lease: &Lease, why: Release) -> Result<Settled, StoreError> {
@@ -69,11 +91,7 @@ impl Store for Reference {
     }
 
     async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
-        let (mut records, now) = (self.records.lock().unwrap(), self.clock.now());
-        let removable = records.iter().filter(|(_, record)| machine::is_removable(record, now));
-        let chosen: Vec<Address> = removable.map(|(address, _)| *address).take(at_most as usize).collect();
-        chosen.iter().for_each(|address| drop(records.remove(address)));
-        Ok(u32::try_from(chosen.len()).unwrap())
+        Ok(self.remove(at_most, machine::is_removable))
     }
 
     fn max_outcome_bytes(&self) -> usize {
@@ -83,7 +101,7 @@ impl Store for Reference {
 
 impl Inspect for Reference {
     async fn find(&self, address: &Address) -> Result<Option<Record>, StoreError> {
-        Ok(self.records.lock().unwrap().get(address).cloned())
+        Ok(self.records().get(address).cloned())
     }
 
     async fn list(
@@ -92,7 +110,7 @@ impl Inspect for Reference {
         after: Option<&Address>,
         at_most: u32,
     ) -> Result<Vec<(Address, Record)>, StoreError> {
-        let (records, now) = (self.records.lock().unwrap(), self.clock.now());
+        let (records, now) = (self.records(), self.clock.now());
         let wanted = records
             .iter()
             .filter(|(address, _)| after.is_none_or(|after| *address > after))
