@@ -1,5 +1,7 @@
 //! The engine against a store that fails on command: what is claimed, kept, ended, withdrawn and drained.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,

@@ -105,7 +105,7 @@ impl<S: Store> Closing<S> {
             Ending::Keep | Ending::KeepHead => {
                 let tombstone = draft.tombstone();
                 let outcome = match captured {
-                    Captured::Whole(held) if ending == Ending::Keep => draft.whole(held),
+                    Captured::Whole(held) if ending == Ending::Keep => draft.whole(&door.policy, held),
                     _ => tombstone.clone(),
                 };
                 return completed(permit.complete(&outcome, &tombstone).await);

@@ -8,7 +8,7 @@ use idempotency_core::{
 };
 
 use crate::{
-    Policy, Verdict,
+    Oversized, Policy, Verdict,
     body::{Held, RequestBody, ResponseBody},
     refusal::refuse,
     scope::Caller,
@@ -55,13 +55,13 @@ pub(crate) fn strip_markers(headers: &mut HeaderMap, replayed_header: &HeaderNam
 }
 
 /// The fields of an answer, or of its trailers, that a replay repeats.
-pub(crate) fn replayed_fields(fields: &HeaderMap) -> Fields {
+fn replayed_fields(policy: &Policy, fields: &HeaderMap) -> Fields {
     let connection = fields.get_all(header::CONNECTION);
     let nominated: Vec<_> =
         connection.iter().flat_map(|value| headers::nominated(value.as_bytes())).collect();
     fields
         .iter()
-        .filter(|(name, _)| headers::is_replayed(name.as_str()))
+        .filter(|(name, _)| policy.replayed_fields.contains(name.as_str()))
         .filter(|(name, _)| !nominated.iter().any(|hop| hop.eq_ignore_ascii_case(name.as_str())))
         .map(|(name, value)| {
             (Bytes::copy_from_slice(name.as_ref()), Bytes::copy_from_slice(value.as_bytes()))
@@ -151,12 +151,10 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, omit_body: bool) -> Self {
-        let headers = replayed_fields(headers);
-        Self {
-            answer: Answer { status: status.as_u16(), headers, body: Bytes::new(), trailers: None },
-            omit_body,
-        }
+    pub(crate) fn new(policy: &Policy, status: StatusCode, headers: &HeaderMap) -> Self {
+        let headers = replayed_fields(policy, headers);
+        let answer = Answer { status: status.as_u16(), headers, body: Bytes::new(), trailers: None };
+        Self { answer, omit_body: policy.oversized == Oversized::OmitBody }
     }
 
     /// The longest body this answer can be kept with.
@@ -164,8 +162,8 @@ impl Draft {
         self.answer.body_room(max_outcome_bytes)
     }
 
-    pub(crate) fn whole(self, held: Held) -> Outcome {
-        let trailers = held.trailers.as_ref().map(replayed_fields);
+    pub(crate) fn whole(self, policy: &Policy, held: Held) -> Outcome {
+        let trailers = held.trailers.as_ref().map(|trailers| replayed_fields(policy, trailers));
         Answer { body: held.bytes, trailers, ..self.answer }.encode()
     }
 

@@ -24,7 +24,7 @@ pub use idempotency_core::{
     Drained, Fence, Key, LeaseLost, OnLapse, Scope, Store,
     event::{Event, Observer},
     policy::PolicyError,
-    profile::http::{Code, Ending, KeySyntax, OnServerError},
+    profile::http::{Code, Ending, KeySyntax, OnServerError, headers::ReplayedFields},
 };
 pub use layer::IdempotencyLayer;
 pub use policy::{Oversized, Policy, PolicyBuilder, RunFuture};

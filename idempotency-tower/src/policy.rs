@@ -6,10 +6,13 @@ use http::{HeaderName, Method, Uri, request::Parts};
 use idempotency_core::{
     OnLapse, Scope,
     policy::{Bounds, PolicyError, Terms},
-    profile::http::{Credentials, KeySyntax, OnServerError, RETRY_AFTER_CAP, headers},
+    profile::http::{
+        Credentials, KeySyntax, OnServerError, RETRY_AFTER_CAP,
+        headers::{self, ReplayedFields},
+    },
 };
 
-use crate::scope::Callers;
+use crate::scope::{Callers, Principal};
 
 /// A run on its way to a task of its own.
 pub type RunFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -43,6 +46,7 @@ pub struct Policy {
     pub(crate) retry_after_cap: Duration,
     pub(crate) settle_wait: Duration,
     pub(crate) replayed_header: HeaderName,
+    pub(crate) replayed_fields: ReplayedFields,
     pub(crate) carry: Option<Carry>,
     pub(crate) terms: Terms,
     pub(crate) bounds: Bounds,
@@ -64,6 +68,7 @@ impl Default for Policy {
             retry_after_cap: RETRY_AFTER_CAP,
             settle_wait: Duration::from_secs(2),
             replayed_header: HeaderName::from_static(headers::IDEMPOTENCY_REPLAYED),
+            replayed_fields: ReplayedFields::default(),
             carry: None,
             terms: Terms::default(),
             bounds: Bounds::default(),
@@ -125,7 +130,7 @@ impl fmt::Debug for Policy {
 /// Builds a [`Policy`]; [`build`](Self::build) says which rule it breaks.
 pub struct PolicyBuilder {
     policy: Policy,
-    scope: Option<Arc<dyn Fn(&Parts) -> Option<Scope> + Send + Sync>>,
+    scope: Option<Principal>,
     or_shared: bool,
     credentials: Option<Credentials>,
     shared: bool,
@@ -303,6 +308,13 @@ impl PolicyBuilder {
     #[must_use]
     pub fn replayed_header(mut self, name: HeaderName) -> Self {
         self.policy.replayed_header = name;
+        self
+    }
+
+    /// Which header and trailer fields a replay repeats, beyond or below what [`ReplayedFields`] says by default.
+    #[must_use]
+    pub fn replayed_fields(mut self, fields: ReplayedFields) -> Self {
+        self.policy.replayed_fields = fields;
         self
     }
 

@@ -13,7 +13,7 @@ use idempotency_core::{
 use tower_service::Service;
 
 use crate::{
-    Oversized, Verdict,
+    Verdict,
     body::{BoxError, RequestBody, ResponseBody},
     caller::Waiting,
     closing::{Captured, Closed, Closing},
@@ -57,7 +57,7 @@ where
 /// A run without an answer ends as a server error; where those are kept, a tombstone stands for the answer.
 async fn fail<S: Store>(permit: Permit<S>, door: Arc<DoorState<S>>) {
     let ending = door.policy.on_server_error.ending();
-    let draft = Draft::new(StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new(), false);
+    let draft = Draft::new(&door.policy, StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
     // Whoever took its place, this caller learns that its run failed.
     let _ = Closing::new(permit, ending, draft, door).close(Captured::TooLarge).await;
 }
@@ -85,7 +85,7 @@ where
     head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
     let said = head.extensions.remove::<Ending>();
     let ending = said.unwrap_or_else(|| ending_of(head.status.as_u16(), door.policy.on_server_error));
-    let draft = Draft::new(head.status, &head.headers, door.policy.oversized == Oversized::OmitBody);
+    let draft = Draft::new(&door.policy, head.status, &head.headers);
     let closing = Closing::new(permit, ending, draft, door);
     if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return upgrade(head, body, closing).await;

@@ -8,7 +8,8 @@ use idempotency_core::{
     profile::http::{Credentials, Refusal},
 };
 
-type Principal = Arc<dyn Fn(&Parts) -> Option<Scope> + Send + Sync>;
+/// Reads the principal of a request.
+pub(crate) type Principal = Arc<dyn Fn(&Parts) -> Option<Scope> + Send + Sync>;
 
 /// How a policy tells callers apart.
 #[derive(Clone)]

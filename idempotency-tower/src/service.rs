@@ -48,6 +48,14 @@ impl<I, S: Store> IdempotencyService<I, S> {
     }
 }
 
+impl<I: Clone, S: Store> IdempotencyService<I, S> {
+    /// The instance that is ready; the one left in its place must become ready itself.
+    fn take_ready(&mut self) -> I {
+        let next = self.inner.clone();
+        std::mem::replace(&mut self.inner, next)
+    }
+}
+
 impl<I: Clone, S: Store> Clone for IdempotencyService<I, S> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), door: Arc::clone(&self.door) }
@@ -77,11 +85,12 @@ where
         let key = match self.key(&request) {
             Ok(Some(key)) => key,
             Ok(None) => return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread))),
-            Err(refusal) => return ResponseFuture::refused(refuse(&refusal)),
+            Err(refusal) => {
+                drop(self.take_ready()); // what was reserved for this request is given back
+                return ResponseFuture::refused(refuse(&refusal));
+            }
         };
-        // The instance that is ready goes with the request; the next one must become ready itself.
-        let next = self.inner.clone();
-        let ready = std::mem::replace(&mut self.inner, next);
+        let ready = self.take_ready();
         let waiting = Arc::new(Waiting::default());
         let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&waiting));
         let run = match &self.door.policy.carry {

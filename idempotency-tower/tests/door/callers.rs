@@ -1,0 +1,191 @@
+//! Callers told apart, callers that leave, and callers in a crowd.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use idempotency_store_contract::faults::{Call, Fault};
+use idempotency_tower::{PolicyBuilder, Scope};
+use tokio::sync::Semaphore;
+
+use crate::setup::{Door, Incoming, policy, post, text};
+
+fn door(policy: PolicyBuilder) -> Door {
+    Door::answering(policy, || Response::new(text("secret of the first caller")))
+}
+
+fn as_caller(header: &str, value: &str) -> Request<Full<Bytes>> {
+    let mut request = post("k", "a");
+    request
+        .headers_mut()
+        .insert(http::HeaderName::from_bytes(header.as_bytes()).unwrap(), value.parse().unwrap());
+    request
+}
+
+/// A handler that runs until the test lets it end.
+fn gated(policy: PolicyBuilder) -> (Arc<Door>, Arc<Semaphore>) {
+    let gate = Arc::new(Semaphore::new(0));
+    let door = Door::new(policy, {
+        let gate = Arc::clone(&gate);
+        move |_: Incoming| {
+            let gate = Arc::clone(&gate);
+            Box::pin(async move {
+                gate.acquire().await.unwrap().forget();
+                Ok(Response::new(text("done")))
+            })
+        }
+    });
+    (Arc::new(door), gate)
+}
+
+#[tokio::test]
+async fn another_caller_never_gets_the_first_ones_answer() {
+    for header in ["authorization", "proxy-authorization", "x-api-key", "cookie"] {
+        let door = door(policy());
+        door.send(as_caller(header, "alice")).await;
+        for other in [as_caller(header, "bob"), post("k", "a")] {
+            let refused = door.send(other).await;
+            assert_eq!((refused.status, refused.code().as_str()), (422, "credentials-mismatch"), "{header}");
+            assert_eq!(refused.problem()["mismatch"], serde_json::json!(["credentials"]));
+            assert!(!String::from_utf8_lossy(&refused.body).contains("secret"));
+        }
+        assert!(door.send(as_caller(header, "alice")).await.is_replay());
+        assert_eq!(door.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn another_caller_is_told_nothing_about_the_first_ones_payload() {
+    let door = door(policy());
+    door.send(as_caller("authorization", "alice")).await;
+    let mut other = as_caller("authorization", "bob");
+    *other.uri_mut() = "/elsewhere".parse().unwrap();
+    assert_eq!(door.send(other).await.problem()["mismatch"], serde_json::json!(["credentials"]));
+}
+
+#[tokio::test]
+async fn a_scope_gives_every_principal_a_key_space() {
+    let scope = |parts: &http::request::Parts| Some(Scope::from(parts.headers.get("x-user")?.to_str().ok()?));
+    let scoped = door(policy().scope(scope));
+    assert!(!scoped.send(as_caller("x-user", "alice")).await.is_replay());
+    assert!(!scoped.send(as_caller("x-user", "bob")).await.is_replay());
+    assert!(scoped.send(as_caller("x-user", "alice")).await.is_replay());
+    let refused = scoped.send(post("k", "a")).await;
+    assert_eq!((refused.status, refused.code().as_str(), scoped.runs()), (403, "missing-principal", 2));
+
+    let with_fallback = door(policy().scope(scope).or_shared());
+    assert!(!with_fallback.send(as_caller("authorization", "alice")).await.is_replay());
+    assert_eq!(with_fallback.send(as_caller("authorization", "bob")).await.code(), "credentials-mismatch");
+}
+
+#[tokio::test]
+async fn sharing_by_all_callers_is_a_choice_with_a_name() {
+    let door = door(policy().shared_by_all_callers());
+    door.send(as_caller("authorization", "alice")).await;
+    assert!(door.send(as_caller("authorization", "bob")).await.is_replay());
+}
+
+#[tokio::test]
+async fn a_bound_cookie_leaves_the_others_out() {
+    let door = door(policy().bind_cookies(["sid"]));
+    door.send(as_caller("cookie", "sid=1; seen=monday")).await;
+    assert!(door.send(as_caller("cookie", "seen=tuesday; sid=1")).await.is_replay());
+    assert_eq!(door.send(as_caller("cookie", "sid=2; seen=monday")).await.code(), "credentials-mismatch");
+}
+
+#[tokio::test]
+async fn a_crowd_of_copies_runs_once() {
+    let (door, gate) = gated(policy());
+    let mut crowd = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let door = Arc::clone(&door);
+        crowd.spawn(async move { door.send(post("k", "a")).await });
+    }
+    let mut conflicts = 0;
+    while conflicts < 49 {
+        let answer = crowd.join_next().await.unwrap().unwrap();
+        assert_eq!(answer.code(), "conflict");
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        conflicts += 1;
+    }
+    gate.add_permits(1);
+    assert_eq!(crowd.join_next().await.unwrap().unwrap().body, "done");
+    assert_eq!(door.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_does_not_stop_the_run() {
+    let (door, gate) = gated(policy());
+    let caller = tokio::spawn({
+        let door = Arc::clone(&door);
+        async move { door.send(post("k", "a")).await }
+    });
+    door.faults.reached(Call::Claim, 1).await;
+    while door.runs() == 0 {
+        tokio::task::yield_now().await;
+    }
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    assert_eq!(door.send(post("k", "a")).await.code(), "conflict");
+    assert_eq!(door.layer.live_runs(), 1, "a run without a caller is drained too");
+    gate.add_permits(1);
+    assert_eq!(door.layer.drain(Duration::from_secs(60)).await.left, 0);
+    assert!(door.send(post("k", "a")).await.is_replay());
+    assert_eq!(door.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_during_its_claim_leaves_a_run_that_ends() {
+    let (door, gate) = gated(policy());
+    gate.add_permits(1);
+    door.faults.set(Call::Claim, Fault::Hangs);
+    let caller = tokio::spawn({
+        let door = Arc::clone(&door);
+        async move { door.send(post("k", "a")).await }
+    });
+    door.faults.reached(Call::Claim, 1).await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    door.faults.mend(Call::Claim);
+    door.faults.reached(Call::Complete, 1).await;
+    assert_eq!(door.layer.drain(Duration::from_secs(60)).await.left, 0);
+    assert!(door.send(post("k", "a")).await.is_replay());
+    assert_eq!(door.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_run_carries_its_task_locals_and_its_span_with_it() {
+    tokio::task_local! { static TENANT: u32; }
+    let gate = Arc::new(Semaphore::new(0));
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let handler = {
+        let (gate, seen) = (Arc::clone(&gate), Arc::clone(&seen));
+        move |_: Incoming| {
+            let (gate, seen) = (Arc::clone(&gate), Arc::clone(&seen));
+            Box::pin(async move {
+                gate.acquire().await.unwrap().forget();
+                seen.lock().unwrap().push(TENANT.try_with(|tenant| *tenant));
+                Ok(Response::new(text("done")))
+            }) as futures_util::future::BoxFuture<'static, _>
+        }
+    };
+    let carry = |run| match TENANT.try_with(|tenant| *tenant) {
+        Ok(tenant) => Box::pin(TENANT.scope(tenant, run)) as idempotency_tower::RunFuture,
+        Err(_) => run,
+    };
+    let door = Arc::new(Door::new(policy().carry(carry), handler));
+    let caller = tokio::spawn({
+        let door = Arc::clone(&door);
+        TENANT.scope(7, async move { door.send(post("k", "a")).await })
+    });
+    while door.runs() == 0 {
+        tokio::task::yield_now().await;
+    }
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    gate.add_permits(1);
+    assert_eq!(door.layer.drain(Duration::from_secs(60)).await.left, 0);
+    assert_eq!(*seen.lock().unwrap(), [Ok(7)]);
+    assert!(door.send(post("k", "a")).await.is_replay());
+}

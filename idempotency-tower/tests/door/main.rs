@@ -1,0 +1,11 @@
+//! The door as its callers see it: requests in, responses out, over a store that fails on command.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod answers;
+mod bodies;
+mod bounds;
+mod callers;
+mod endings;
+mod outages;
+mod setup;
