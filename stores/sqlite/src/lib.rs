@@ -49,9 +49,9 @@
 //!
 //! # Waiting
 //! SQLite has one writer. The calls of one process take turns in the order they came, on one connection; those of
-//! several processes contend for the file's lock. SQLite's own busy handler backs off to 100 ms and can starve behind
-//! a busy neighbour, so the store asks again every millisecond instead. A call that cannot begin within its
-//! [patience](SqliteStoreBuilder::patience), 1.5 s unless set, fails as
+//! several processes contend for the file's lock. SQLite's own busy handler would sleep up to 100 ms between two looks
+//! and keep the connection waiting for a caller that has gone, so the store asks again itself, every millisecond. A
+//! call that cannot begin within its [patience](SqliteStoreBuilder::patience), 1.5 s unless set, fails as
 //! [`Unavailable`](idempotency_core::StoreErrorKind::Unavailable) with nothing applied: that is below the 2 s an engine
 //! gives a store call, so the engine hears a certain answer instead of cutting the call short.
 //!

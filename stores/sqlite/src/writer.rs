@@ -23,8 +23,7 @@ use crate::{
     row,
 };
 
-/// How soon a held lock is asked for again: shorter than the pause between two transactions of a busy neighbour is
-/// likely to be missed often, longer would add to every wait.
+/// How soon a held lock is asked for again: about as long as a commit takes, and little work while it lasts.
 const ASK_AGAIN: Duration = Duration::from_millis(1);
 
 #[derive(Clone)]
@@ -46,7 +45,7 @@ impl Writer {
 
     /// The time the overriding clock says; `None` leaves it to the database.
     pub(crate) fn clock_now(&self) -> Option<Timestamp> {
-        self.clock.as_ref().map(|clock| clock.now())
+        self.clock.as_ref().map(Clock::now)
     }
 
     /// Waits for its turn and for the write lock, then reads the clock.

@@ -1,16 +1,22 @@
 //! Locks others hold, calls dropped halfway, and what both leave behind.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod scene;
 
 use std::{
     future::{Future, poll_fn},
     path::PathBuf,
     pin::pin,
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
 
-use idempotency_core::{Claim, Fate, Inspect, Settled, Store, StoreErrorKind};
+use idempotency_core::{
+    Claim, Fate, Inspect, Settled, Store, StoreErrorKind,
+    clock::{ManualClock, Timestamp},
+};
 use idempotency_store_sqlite::SqliteStore;
 use scene::{DAY, beside, bid, claim, granted, keep, operation, outcome, run};
 use tempfile::TempDir;
@@ -53,6 +59,23 @@ async fn a_completion_that_waits_too_long_says_it_did_not_happen_and_can_be_sent
     assert_eq!(store.complete(&lease, &outcome(), keep(DAY)).await.unwrap(), Settled::Applied);
     let verdict = store.claim(&operation("k", b"body"), &bid()).await.unwrap();
     assert_eq!(verdict, Claim::Completed(outcome()));
+}
+
+#[tokio::test]
+async fn the_clock_is_read_after_the_wait_for_the_lock() {
+    let (_directory, path) = file();
+    let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
+    let store = SqliteStore::builder().clock(clock.clone()).patience(DAY).open(&path).await.unwrap();
+    claim(&store, "k").await;
+    let mut application = beside(&path).await;
+    run(&mut application, "BEGIN IMMEDIATE").await;
+
+    let (op, bid) = (operation("k", b"body"), bid());
+    let mut second = pin!(store.claim(&op, &bid));
+    assert!(tokio::time::timeout(SOON, &mut second).await.is_err(), "it did not wait for the lock");
+    clock.advance(DAY); // the first lease lapses meanwhile
+    run(&mut application, "COMMIT").await;
+    assert!(granted(second.await.unwrap()).is_takeover());
 }
 
 #[tokio::test]
@@ -113,6 +136,19 @@ async fn a_claim_dropped_while_it_waits_leaves_the_writer_usable() {
     run(&mut application, "COMMIT").await;
 
     claim(&store, "k").await;
+}
+
+#[tokio::test]
+async fn a_claim_dropped_while_it_waits_keeps_no_connection_waiting_for_it() {
+    let (_directory, path) = file();
+    let store = SqliteStore::builder().patience(DAY).open(&path).await.unwrap();
+    let mut application = beside(&path).await;
+    run(&mut application, "BEGIN IMMEDIATE").await;
+    let (op, bid) = (operation("k", b"body"), bid());
+    assert!(tokio::time::timeout(SOON, store.claim(&op, &bid)).await.is_err());
+
+    let closed = tokio::time::timeout(SOON * 50, store.close()).await;
+    assert!(closed.is_ok(), "the writer still waits for a lock nobody wants");
 }
 
 /// Polls `future` at most `polls` times, then drops it. Whether it ended by itself.

@@ -3,6 +3,8 @@
 //! Both run on a file, synced at every commit as in service. The history on the laws' clock takes 20,000 steps, since
 //! each is a transaction that passes through two threads; `STORE_CONTRACT_STEPS=100000` takes the full length.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},

@@ -1,5 +1,7 @@
 //! What opening a file makes of it, and when it refuses.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod scene;
 
 use std::error::Error;
@@ -119,11 +121,11 @@ async fn a_path_that_opens_nothing_says_which_rule_it_breaks() {
 #[tokio::test]
 async fn a_file_with_a_name_sqlite_reads_otherwise_is_a_file() {
     let directory = tempfile::tempdir().unwrap();
+    std::env::set_current_dir(directory.path()).unwrap(); // every other test here names its files in full
     for name in [":memory:", "file:a?mode=memory", "a?b#c%20.db"] {
-        let path = directory.path().join(name);
-        let store = SqliteStore::open(&path).await.unwrap();
+        let store = SqliteStore::open(name).await.unwrap();
         claim(&store, "k").await;
-        assert!(path.is_file(), "{name}");
+        assert!(directory.path().join(name).is_file(), "{name}");
     }
 }
 
@@ -145,4 +147,19 @@ async fn a_table_dropped_under_a_running_store_is_a_schema_error() {
     run(&mut beside(&path).await, "DROP TABLE idempotency_records").await;
     let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Schema, Fate::NotApplied));
+}
+
+#[tokio::test]
+async fn a_file_that_stays_locked_is_unavailable_and_opens_when_it_is_free() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shop.db");
+    let mut application = beside(&path).await;
+    run(&mut application, "CREATE TABLE orders (id INTEGER); BEGIN EXCLUSIVE").await;
+    let patience = std::time::Duration::from_millis(50);
+    let error = SqliteStore::builder().patience(patience).open(&path).await.unwrap_err();
+    assert!(matches!(error, OpenError::Unavailable(_)), "{error:?}");
+    assert_eq!(StoreError::from(error).kind, StoreErrorKind::Unavailable);
+
+    run(&mut application, "COMMIT").await;
+    SqliteStore::open(&path).await.unwrap();
 }

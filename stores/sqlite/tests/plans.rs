@@ -1,5 +1,7 @@
 //! The statements that look at many records use their indexes.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod scene;
 
 use idempotency_store_sqlite::SqliteStore;

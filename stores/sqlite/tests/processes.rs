@@ -1,6 +1,8 @@
 //! Several processes on one file. Each test starts copies of its own executable, which know by an environment variable
 //! that they are the other process.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod scene;
 
 use std::{
