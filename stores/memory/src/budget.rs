@@ -87,12 +87,11 @@ impl Account {
             return Ok(());
         }
         let more = after - before;
-        let taken = self.taken.fetch_add(more, Ordering::Relaxed);
-        if taken.saturating_add(more) > self.limit {
-            self.taken.fetch_sub(more, Ordering::Relaxed);
-            return Err(Exceeded);
+        let sum = |taken: usize| taken.checked_add(more).filter(|sum| *sum <= self.limit);
+        match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Exceeded),
         }
-        Ok(())
     }
 
     fn give_back(&self, before: usize, after: usize) {

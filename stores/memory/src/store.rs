@@ -73,10 +73,9 @@ impl MemoryStore {
 
 impl Inner {
     fn shard(&self, address: &Address) -> MutexGuard<'_, Shard> {
-        let [.., last] = *address.as_bytes();
-        let [.., before, _] = *address.as_bytes();
-        let number = usize::from(u16::from_le_bytes([last, before]));
-        open(&self.shards[number % self.shards.len()])
+        let [.., low, high] = *address.as_bytes(); // not those the map hashes
+        let number = usize::from(u16::from_le_bytes([low, high]));
+        open(&self.shards[number & (self.shards.len() - 1)])
     }
 
     /// Decides one call by `rule`, on the time read under the lock. A write for which there is no room is decided anew

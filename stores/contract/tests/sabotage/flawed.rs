@@ -57,6 +57,8 @@ pub(crate) enum Flaw {
     PurgeIgnoresItsBound,
     ListingRepeats,
     HeldIsNotListed,
+    /// No flaw: the backend removes by itself whatever a purge might.
+    ExpiresByItself,
 }
 
 #[derive(Debug)]
@@ -275,12 +277,24 @@ impl Flawed {
         kept
     }
 
+    fn expire(&self, chosen: impl Fn(&Address) -> bool) {
+        if self.flaw == Flaw::ExpiresByItself {
+            let now = self.right.clock.now();
+            self.right
+                .records()
+                .retain(|address, record| !chosen(address) || !machine::is_removable(record, now));
+        }
+    }
+
+    /// Where the store looks for the record.
     fn place(&self, address: &Address) -> Address {
         let mut bytes = *address.as_bytes();
         if self.flaw == Flaw::AddressIsCut {
             bytes[16..].fill(0);
         }
-        Address::from_bytes(bytes)
+        let place = Address::from_bytes(bytes);
+        self.expire(|address| *address == place);
+        place
     }
 }
 
@@ -344,7 +358,11 @@ impl Store for Flawed {
     }
 
     async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
-        let at_most = if self.flaw == Flaw::PurgeIgnoresItsBound { u32::MAX } else { at_most };
+        let at_most = match self.flaw {
+            Flaw::PurgeIgnoresItsBound => u32::MAX,
+            Flaw::ExpiresByItself => 0,
+            _ => at_most,
+        };
         Ok(self.right.remove(at_most, |record, now| self.is_removed(record, now)))
     }
 
@@ -364,6 +382,7 @@ impl Inspect for Flawed {
         after: Option<&Address>,
         at_most: u32,
     ) -> Result<Vec<(Address, Record)>, StoreError> {
+        self.expire(|_| true);
         let mut page = self.right.list(select, after, at_most).await?;
         match (self.flaw, after) {
             (Flaw::ListingRepeats, Some(after)) => {

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use flawed::{Flaw, Flawed};
 use idempotency_core::clock::{ManualClock, Timestamp};
-use idempotency_store_contract::{Bench, Candidate, Time, grade, store_contract};
+use idempotency_store_contract::{Bench, Candidate, Expiry, Time, grade, store_contract};
 use reference::Reference;
 
 fn clock() -> Arc<ManualClock> {
@@ -45,6 +45,10 @@ impl Candidate for Wrong {
         Bench { store: Arc::new(store), time: Time::Manual(clock) }
     }
 
+    fn expiry(&self) -> Expiry {
+        if self.0 == Flaw::ExpiresByItself { Expiry::Native } else { Expiry::Purged }
+    }
+
     fn steps(&self) -> u32 {
         20_000
     }
@@ -75,6 +79,11 @@ macro_rules! flaws {
             }
         )+
     };
+}
+
+#[test]
+fn a_backend_may_expire_records_by_itself() {
+    assert_eq!(broken_laws(Flaw::ExpiresByItself), BTreeSet::new());
 }
 
 /// No single holder sees this flaw: it takes two at once.
