@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError, StoreErrorKind,
+    Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError,
+    calls::Calls,
     event::{Event, Observer, Observers},
-    keeper::{Keeper, Kept},
+    keeper::Keeper,
     live::{Live, Seat},
     permit::Permit,
     policy::{Bounds, Terms},
@@ -17,20 +18,16 @@ use crate::{
 ///
 /// Cheap to clone; clones share everything. It needs a tokio runtime with timers, and does no IO of its own.
 #[derive(Debug)]
-pub struct Engine<S: Store>(Arc<Inner<S>>);
-
-#[derive(Debug)]
-pub(crate) struct Inner<S: Store> {
-    pub(crate) store: S,
-    pub(crate) keeper: Keeper,
-    pub(crate) observers: Observers,
+pub struct Engine<S: Store> {
+    calls: Arc<Calls<S>>,
+    keeper: Arc<Keeper<S>>,
     live: Arc<Live>,
-    bounds: Bounds,
 }
 
 impl<S: Store> Clone for Engine<S> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        let Self { calls, keeper, live } = self;
+        Self { calls: Arc::clone(calls), keeper: Arc::clone(keeper), live: Arc::clone(live) }
     }
 }
 
@@ -46,13 +43,13 @@ impl<S: Store> Engine<S> {
     }
 
     fn with(store: S, bounds: Bounds, observers: Observers) -> Self {
-        let live = Live::new(bounds.max_live_runs);
-        Self(Arc::new(Inner { store, keeper: Keeper::default(), observers, live, bounds }))
+        let calls = Arc::new(Calls::new(store, observers, bounds.store_timeout));
+        Self { keeper: Keeper::new(Arc::clone(&calls)), live: Live::new(bounds.max_live_runs), calls }
     }
 
     /// The store the engine claims from.
     pub fn store(&self) -> &S {
-        &self.0.store
+        &self.calls.store
     }
 
     /// Bids for the right to run `op`.
@@ -64,25 +61,25 @@ impl<S: Store> Engine<S> {
     /// # Errors
     /// [`ClaimError`]: too many runs are live, or the store failed. Nothing was run.
     pub async fn claim(&self, op: &Operation, terms: &Terms) -> Result<Claim<Permit<S>>, ClaimError> {
-        let Some(seat) = self.0.live.take() else {
-            self.0.observers.tell(op.address(), &Event::Overloaded);
-            return Err(ClaimError::Overloaded { bound: self.0.bounds.max_live_runs });
+        let Some(seat) = self.live.take() else {
+            self.calls.tell(op.address(), &Event::Overloaded);
+            return Err(ClaimError::Overloaded { bound: self.live.bound() });
         };
         let sent = Instant::now();
         let claim = self.bid(op, terms).await?;
-        self.0.observers.tell(op.address(), &event_of(&claim));
+        self.calls.tell(op.address(), &event_of(&claim));
         Ok(claim.map(|lease| self.permit(op, terms, lease, sent, seat)))
     }
 
     /// How many runs are live, pending endings included.
     pub fn live_runs(&self) -> usize {
-        self.0.live.count()
+        self.live.count()
     }
 
     /// Waits until no run is live, at most `limit`. What is left then is neither released nor completed: it lapses.
     pub async fn drain(&self, limit: Duration) -> Drained {
         // The wait ends either way; what is left says how.
-        let _ = timeout(limit, self.0.live.idle()).await;
+        let _ = timeout(limit, self.live.idle()).await;
         Drained { left: self.live_runs() }
     }
 
@@ -91,51 +88,32 @@ impl<S: Store> Engine<S> {
         let holder = Holder::draw();
         let bid = terms.bid(holder);
         let mut bidding =
-            Bidding { engine: self, lease: Lease::unconfirmed(*op.address(), holder), open: true };
+            Bidding { calls: &self.calls, lease: Lease::unconfirmed(*op.address(), holder), open: true };
         let claim = async {
-            match self.0.store.claim(op, &bid).await {
+            match self.calls.store.claim(op, &bid).await {
                 Err(error) if error.fate == Fate::Unknown => {
-                    self.0.observers.tell(op.address(), &Event::StoreFailed(&error));
-                    self.0.store.claim(op, &bid).await
+                    self.calls.tell(op.address(), &Event::StoreFailed(&error));
+                    self.calls.store.claim(op, &bid).await
                 }
                 answer => answer,
             }
         };
-        match self.0.in_time(claim).await {
+        match self.calls.in_time(claim).await {
             Ok(claim) => {
                 bidding.open = false;
                 Ok(claim)
             }
             Err(error) => {
                 bidding.open = error.fate == Fate::Unknown;
-                self.0.observers.tell(op.address(), &Event::StoreFailed(&error));
+                self.calls.tell(op.address(), &Event::StoreFailed(&error));
                 Err(ClaimError::Store(error))
             }
         }
     }
 
     fn permit(&self, op: &Operation, terms: &Terms, lease: Lease, sent: Instant, seat: Seat) -> Permit<S> {
-        let kept = Kept::new(&self.0, lease, sent, terms.lease, terms.max_run);
-        Permit::new(self.clone(), op.clone(), *terms, lease, kept, seat)
-    }
-
-    pub(crate) fn inner(&self) -> &Inner<S> {
-        &self.0
-    }
-}
-
-impl<S: Store> Inner<S> {
-    /// Bounds one store call. A call cut short may have happened.
-    pub(crate) async fn in_time<T>(
-        &self,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        match timeout(self.bounds.store_timeout, call).await {
-            Ok(answer) => answer,
-            Err(elapsed) => {
-                Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(elapsed))
-            }
-        }
+        let kept = self.keeper.keep(lease, sent, terms.lease, terms.max_run);
+        Permit::new(Arc::clone(&self.calls), op.clone(), *terms, lease, kept, seat)
     }
 }
 
@@ -153,7 +131,7 @@ const fn event_of(claim: &Claim<Lease>) -> Event<'static> {
 
 /// A bid on its way. Left open, by a dropped future or an unknown fate, it is released in the background.
 struct Bidding<'a, S: Store> {
-    engine: &'a Engine<S>,
+    calls: &'a Arc<Calls<S>>,
     lease: Lease,
     open: bool,
 }
@@ -162,18 +140,18 @@ impl<S: Store> Drop for Bidding<'_, S> {
     fn drop(&mut self) {
         // Without a runtime nothing can be sent any more, and the lease lapses.
         if let (true, Ok(runtime)) = (self.open, tokio::runtime::Handle::try_current()) {
-            runtime.spawn(withdraw(self.engine.clone(), self.lease));
+            runtime.spawn(withdraw(Arc::clone(self.calls), self.lease));
         }
     }
 }
 
 /// Releases a bid that was never run, trying again a few times: each try is as good as the first.
-async fn withdraw<S: Store>(engine: Engine<S>, lease: Lease) {
+async fn withdraw<S: Store>(calls: Arc<Calls<S>>, lease: Lease) {
     let mut pause = Duration::from_millis(100);
     for _ in 0..6 {
-        match engine.0.in_time(engine.0.store.release(&lease, Release::NotApplied)).await {
+        match calls.in_time(calls.store.release(&lease, Release::NotApplied)).await {
             Ok(_) => return,
-            Err(error) => engine.0.observers.tell(&lease.address, &Event::StoreFailed(&error)),
+            Err(error) => calls.tell(&lease.address, &Event::StoreFailed(&error)),
         }
         tokio::time::sleep(pause).await;
         pause *= 2;

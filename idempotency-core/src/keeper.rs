@@ -12,7 +12,7 @@ use std::{
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::{sync::Notify, task::JoinHandle, time::Instant};
 
-use crate::{Lease, Settled, Store, StoreError, engine::Inner, event::Event};
+use crate::{Lease, Settled, Store, StoreError, calls::Calls, event::Event};
 
 /// Tells a run that its lease is lost, or may be: another holder may run by now.
 #[derive(Debug, Clone)]
@@ -55,8 +55,9 @@ impl Signal {
 }
 
 /// The leases of an engine's live runs.
-#[derive(Debug, Default)]
-pub(crate) struct Keeper {
+#[derive(Debug)]
+pub(crate) struct Keeper<S: Store> {
+    calls: Arc<Calls<S>>,
     table: Mutex<Table>,
     earlier: Notify,
 }
@@ -86,20 +87,41 @@ struct Run {
 /// What keeps one lease renewed; dropped, it stops.
 #[derive(Debug)]
 pub(crate) struct Kept<S: Store> {
-    engine: Arc<Inner<S>>,
+    keeper: Arc<Keeper<S>>,
     id: u64,
     signal: Arc<Signal>,
 }
 
 impl<S: Store> Kept<S> {
+    pub(crate) fn lease_lost(&self) -> LeaseLost {
+        LeaseLost(Arc::clone(&self.signal))
+    }
+}
+
+impl<S: Store> Drop for Kept<S> {
+    fn drop(&mut self) {
+        self.keeper.table().runs.remove(&self.id);
+    }
+}
+
+/// A third of the lease: two renewals may fail before it lapses.
+fn renewal_interval(term: Duration) -> Duration {
+    term / 3
+}
+
+impl<S: Store> Keeper<S> {
+    pub(crate) fn new(calls: Arc<Calls<S>>) -> Arc<Self> {
+        Arc::new(Self { calls, table: Mutex::default(), earlier: Notify::new() })
+    }
+
     /// Renews `lease`, whose claim was sent at `sent`, for as long as the value lives, at most `max_run`.
-    pub(crate) fn new(
-        engine: &Arc<Inner<S>>,
+    pub(crate) fn keep(
+        self: &Arc<Self>,
         lease: Lease,
         sent: Instant,
         term: Duration,
         max_run: Duration,
-    ) -> Self {
+    ) -> Kept<S> {
         let signal = Arc::new(Signal::default());
         let run = Run {
             lease,
@@ -110,32 +132,14 @@ impl<S: Store> Kept<S> {
             renewing: false,
             signal: Arc::clone(&signal),
         };
-        let id = engine.keeper.add(engine, run);
-        Self { engine: Arc::clone(engine), id, signal }
+        Kept { keeper: Arc::clone(self), id: self.add(run), signal }
     }
 
-    pub(crate) fn lease_lost(&self) -> LeaseLost {
-        LeaseLost(Arc::clone(&self.signal))
-    }
-}
-
-impl<S: Store> Drop for Kept<S> {
-    fn drop(&mut self) {
-        self.engine.keeper.table().runs.remove(&self.id);
-    }
-}
-
-/// A third of the lease: two renewals may fail before it lapses.
-fn renewal_interval(term: Duration) -> Duration {
-    term / 3
-}
-
-impl Keeper {
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add<S: Store>(&self, engine: &Arc<Inner<S>>, run: Run) -> u64 {
+    fn add(self: &Arc<Self>, run: Run) -> u64 {
         let mut table = self.table();
         table.last_id += 1;
         let id = table.last_id;
@@ -144,7 +148,7 @@ impl Keeper {
         // A task that ended with its runtime is replaced; one that sleeps too long is woken.
         if table.task.as_ref().is_none_or(JoinHandle::is_finished) {
             table.wakes_at = Some(due);
-            table.task = Some(tokio::spawn(keep(Arc::clone(engine))));
+            table.task = Some(tokio::spawn(run_keeper(Arc::clone(self))));
         } else if table.wakes_at.is_none_or(|wakes_at| due < wakes_at) {
             table.wakes_at = Some(due);
             self.earlier.notify_one();
@@ -220,35 +224,35 @@ struct Renewal {
 }
 
 /// The task: sleeps until a lease is due, renews those that are, all at once, and ends when none is left.
-async fn keep<S: Store>(engine: Arc<Inner<S>>) {
+async fn run_keeper<S: Store>(keeper: Arc<Keeper<S>>) {
     let mut renewals = FuturesUnordered::new();
     loop {
-        let Some(plan) = engine.keeper.advance(Instant::now()) else { return };
+        let Some(plan) = keeper.advance(Instant::now()) else { return };
         for lease in &plan.lost {
-            engine.observers.tell(&lease.address, &Event::LeaseLost);
+            keeper.calls.tell(&lease.address, &Event::LeaseLost);
         }
         for (id, lease, term) in plan.renew {
-            renewals.push(renew(&engine, id, lease, term));
+            renewals.push(renew(&keeper.calls, id, lease, term));
         }
         tokio::select! {
             () = tokio::time::sleep_until(plan.wake_at) => {}
-            () = engine.keeper.earlier.notified() => {}
-            Some(renewal) = renewals.next() => note(&engine, &renewal),
+            () = keeper.earlier.notified() => {}
+            Some(renewal) = renewals.next() => note(&keeper, &renewal),
         }
     }
 }
 
-async fn renew<S: Store>(engine: &Inner<S>, id: u64, lease: Lease, term: Duration) -> Renewal {
+async fn renew<S: Store>(calls: &Calls<S>, id: u64, lease: Lease, term: Duration) -> Renewal {
     let sent = Instant::now();
-    let result = engine.in_time(engine.store.renew(&lease, term)).await;
+    let result = calls.in_time(calls.store.renew(&lease, term)).await;
     Renewal { id, lease, sent, result }
 }
 
-fn note<S: Store>(engine: &Inner<S>, renewal: &Renewal) {
+fn note<S: Store>(keeper: &Keeper<S>, renewal: &Renewal) {
     if let Err(error) = &renewal.result {
-        engine.observers.tell(&renewal.lease.address, &Event::StoreFailed(error));
+        keeper.calls.tell(&renewal.lease.address, &Event::StoreFailed(error));
     }
-    if engine.keeper.note(renewal) {
-        engine.observers.tell(&renewal.lease.address, &Event::LeaseLost);
+    if keeper.note(renewal) {
+        keeper.calls.tell(&renewal.lease.address, &Event::LeaseLost);
     }
 }

@@ -22,6 +22,7 @@ pub mod machine;
 pub mod policy;
 pub mod profile;
 
+mod calls;
 mod claim;
 mod engine;
 mod erased;

@@ -27,6 +27,10 @@ impl Live {
         Some(Seat(Arc::clone(self)))
     }
 
+    pub(crate) const fn bound(&self) -> usize {
+        self.bound
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }

@@ -1,11 +1,12 @@
 //! The right to run, as held by running code.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Claim, Engine, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    Claim, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    calls::Calls,
     event::Event,
     keeper::{Kept, LeaseLost},
     live::Seat,
@@ -20,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "a permit that is dropped leaves its key locked until the lease lapses"]
 pub struct Permit<S: Store> {
-    engine: Engine<S>,
+    calls: Arc<Calls<S>>,
     op: Operation,
     terms: Terms,
     lease: Lease,
@@ -32,14 +33,14 @@ pub struct Permit<S: Store> {
 
 impl<S: Store> Permit<S> {
     pub(crate) const fn new(
-        engine: Engine<S>,
+        calls: Arc<Calls<S>>,
         op: Operation,
         terms: Terms,
         lease: Lease,
         kept: Kept<S>,
         seat: Seat,
     ) -> Self {
-        Self { engine, op, terms, lease, ended: false, kept, _seat: seat }
+        Self { calls, op, terms, lease, ended: false, kept, _seat: seat }
     }
 
     /// The lease this permit stands on.
@@ -59,7 +60,7 @@ impl<S: Store> Permit<S> {
     /// too, as long as nobody took the key. Run it where no caller's cancellation can drop it.
     pub async fn complete(mut self, outcome: &Outcome, tombstone: &Outcome) -> Completion {
         let keep = self.terms.keep();
-        let limit = self.engine.store().max_outcome_bytes();
+        let limit = self.calls.store.max_outcome_bytes();
         let first = if outcome.bytes.len() > limit { tombstone } else { outcome };
         let mut settled = self.settle(|store, lease| store.complete(lease, first, keep)).await;
         if let Err(error) = &settled
@@ -101,16 +102,16 @@ impl<S: Store> Permit<S> {
     {
         let begun = Instant::now();
         let mut pause = Duration::from_millis(50);
-        let engine = self.engine.inner();
+        let calls = &self.calls;
         loop {
-            let error = match engine.in_time(send(&engine.store, &self.lease)).await {
+            let error = match calls.in_time(send(&calls.store, &self.lease)).await {
                 Ok(settled) => {
                     self.ended = true;
                     return Ok(settled);
                 }
                 Err(error) => error,
             };
-            engine.observers.tell(&self.lease.address, &Event::StoreFailed(&error));
+            calls.tell(&self.lease.address, &Event::StoreFailed(&error));
             if error.kind != StoreErrorKind::Unavailable
                 || begun.elapsed() + pause > self.terms.completion_retry
             {
@@ -124,12 +125,12 @@ impl<S: Store> Permit<S> {
     /// What stands in the place of a run that was fenced off; `None` when the store does not say.
     async fn standing(&self) -> Option<Claim<Vacant>> {
         self.tell(&Event::Fenced);
-        let engine = self.engine.inner();
-        engine.in_time(engine.store.look(&self.op)).await.ok()
+        let calls = &self.calls;
+        calls.in_time(calls.store.look(&self.op)).await.ok()
     }
 
     fn tell(&self, event: &Event<'_>) {
-        self.engine.inner().observers.tell(&self.lease.address, event);
+        self.calls.tell(&self.lease.address, event);
     }
 }
 

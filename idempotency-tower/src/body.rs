@@ -1,7 +1,6 @@
 //! The bodies that pass through the door, both ways.
 
 use std::{
-    error::Error,
     fmt,
     pin::Pin,
     task::{Context, Poll},
@@ -12,10 +11,7 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::pipe::Reader;
-
-/// The error of a body whose own error type is hidden.
-pub type BoxError = Box<dyn Error + Send + Sync>;
+use crate::{error::BoxError, pipe::Reader};
 
 /// What a body still has to give that is held in memory.
 #[derive(Debug, Clone, Default)]

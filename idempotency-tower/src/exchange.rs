@@ -1,27 +1,25 @@
 //! The steps of a guarded request, in the one order they have: scope, declared size, body, fingerprint, claim, run.
 //! (Policy and key come before, in the service, where nothing of the request is touched yet.)
 
-use std::{
-    error::Error,
-    sync::{Arc, Once},
-    time::Duration,
-};
+use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::LengthLimitError;
 use idempotency_core::{
-    Address, Claim, ClaimError, Key, Operation, Part, Permit, Store,
+    Claim, ClaimError, Key, Operation, Permit, Store,
     profile::http::{Code, Refusal},
 };
 use tower_service::Service;
 
 use crate::{
-    Attempt, Policy,
-    body::{BoxError, Held, RequestBody, ResponseBody},
+    Attempt,
+    answer::answer,
+    body::{Held, RequestBody, ResponseBody},
     caller::Waiting,
-    convert::{operation, replay, request},
+    convert::{operation, request},
+    error::BoxError,
     gather::{GatherError, gather},
     layer::DoorState,
     refusal::refuse,
@@ -86,41 +84,6 @@ async fn claim<S: Store, B>(
         }
         Err(error) => Err(refuse(&Refusal::new(Code::Internal, error.to_string()))),
     }
-}
-
-/// What a verdict without a grant is answered with.
-pub(crate) fn answer<G, B>(
-    policy: &Policy,
-    address: &Address,
-    verdict: Claim<G>,
-) -> Response<ResponseBody<B>> {
-    let refusal = match verdict {
-        Claim::Completed(outcome) => return replay(policy, &outcome),
-        Claim::Expired => Refusal::key_expired(),
-        Claim::InFlight { left } => Refusal::conflict(left, policy.retry_after_cap),
-        Claim::Mismatch(parts) => {
-            if parts.contains(Part::Credentials) {
-                warn_of_missing_scope(address);
-            }
-            Refusal::mismatch(parts)
-        }
-        Claim::InDoubt { .. } => Refusal::outcome_unknown(),
-        // Vacant for a moment, or a delayed copy of a claim that is over: the next try finds out.
-        Claim::Granted(_) | Claim::Ended => Refusal::conflict(Duration::ZERO, policy.retry_after_cap),
-    };
-    refuse(&refusal)
-}
-
-/// Said once: a service whose callers' credentials change between tries wants a scope.
-fn warn_of_missing_scope(address: &Address) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
-        tracing::warn!(
-            operation = %address,
-            "a key was used again with other credentials and was refused; if tokens or cookies change between two \
-             tries of one caller, set a scope() on the idempotency policy"
-        );
-    });
 }
 
 /// The whole request body, unless it is longer than `limit` bytes. A declared length is believed before a byte is read.

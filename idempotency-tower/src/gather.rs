@@ -9,9 +9,9 @@ use http_body::{Body, Frame};
 use idempotency_core::Address;
 
 use crate::{
-    body::{BoxError, Held},
+    body::Held,
     caller::Waiting,
-    run::{report_broken, report_panic},
+    error::{BoxError, report_broken, report_panic},
 };
 
 /// How long a response body is read on after its client has left.

@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod answer;
 mod attempt;
 mod body;
 mod caller;
 mod closing;
 mod convert;
+mod error;
 mod exchange;
 mod future;
 mod gather;
@@ -18,7 +20,8 @@ mod scope;
 mod service;
 
 pub use attempt::{Attempt, Verdict};
-pub use body::{BoxError, RequestBody, ResponseBody};
+pub use body::{RequestBody, ResponseBody};
+pub use error::BoxError;
 pub use future::ResponseFuture;
 pub use idempotency_core::{
     Drained, Fence, Key, LeaseLost, OnLapse, Scope, Store,

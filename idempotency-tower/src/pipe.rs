@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use tokio::{sync::Notify, time::Instant};
 
-use crate::body::BoxError;
+use crate::error::BoxError;
 
 /// A pipe whose reader announces `exact` bytes, if that many are known to come.
 pub(crate) fn pipe(exact: Option<u64>) -> (Writer, Reader) {

@@ -14,11 +14,11 @@ use idempotency_core::{Address, Store};
 use tracing::{Instrument, instrument::WithSubscriber};
 
 use crate::{
-    body::{BoxError, Held},
+    body::Held,
     closing::{Captured, Closed, Closing},
+    error::{BoxError, report_broken, report_panic},
     gather::DRAIN_LIMIT,
     pipe::{End, Reader, Writer, pipe},
-    run::{report_broken, report_panic},
 };
 
 /// How far a run may be ahead of its client once nothing is kept any more, in bytes.

@@ -1,6 +1,6 @@
 //! Runs the handler under its permit, and keeps or releases what it answers.
 
-use std::{any::Any, error::Error, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -14,11 +14,12 @@ use tower_service::Service;
 
 use crate::{
     Verdict,
-    body::{BoxError, RequestBody, ResponseBody},
+    answer::answer,
+    body::{RequestBody, ResponseBody},
     caller::Waiting,
     closing::{Captured, Closed, Closing},
     convert::{Draft, strip_markers},
-    exchange::answer,
+    error::{BoxError, report_panic},
     gather::{Collected, collect},
     layer::DoorState,
     pump::Pump,
@@ -60,12 +61,6 @@ async fn fail<S: Store>(permit: Permit<S>, door: Arc<DoorState<S>>) {
     let draft = Draft::new(&door.policy, StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
     // Whoever took its place, this caller learns that its run failed.
     let _ = Closing::new(permit, ending, draft, door).close(Captured::TooLarge).await;
-}
-
-pub(crate) fn report_panic(address: &Address, panic: &(dyn Any + Send)) {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-    tracing::error!(operation = %address, panic = text, "a handler panicked");
 }
 
 async fn finish<S, P>(
@@ -175,9 +170,4 @@ fn late<S: Store, P>(
     tracing::warn!(operation = %address, "a run ended after another one took its place; its answer does not count");
     let unknown = Claim::InFlight { left: Duration::ZERO };
     answer(&door.policy, address, standing.unwrap_or(unknown))
-}
-
-pub(crate) fn report_broken(address: &Address, error: &BoxError) {
-    let error: &(dyn Error + 'static) = &**error;
-    tracing::warn!(operation = %address, error, "a response body broke off");
 }

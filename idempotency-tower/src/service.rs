@@ -13,8 +13,9 @@ use tower_service::Service;
 
 use crate::{
     Attempt, ResponseFuture,
-    body::{BoxError, RequestBody, ResponseBody},
+    body::{RequestBody, ResponseBody},
     caller::{Exchange, Waiting},
+    error::BoxError,
     exchange::exchange,
     layer::DoorState,
     refusal::refuse,

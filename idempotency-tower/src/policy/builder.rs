@@ -1,0 +1,317 @@
+//! Builds a policy, option by option.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use http::{HeaderName, Method, request::Parts};
+use idempotency_core::{
+    OnLapse, Scope,
+    policy::PolicyError,
+    profile::http::{Credentials, KeySyntax, OnServerError, headers::ReplayedFields},
+};
+
+use super::{Oversized, Policy, RunFuture};
+use crate::scope::{Callers, Principal};
+
+/// Builds a [`Policy`]; [`build`](Self::build) says which rule it breaks.
+#[derive(Default)]
+pub struct PolicyBuilder {
+    policy: Policy,
+    scope: Option<Principal>,
+    or_shared: bool,
+    credentials: Option<Credentials>,
+    shared: bool,
+}
+
+impl PolicyBuilder {
+    /// The methods that are guarded. POST and PATCH. Safe methods cannot be: their answers must stay fresh.
+    #[must_use]
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.policy.methods = methods.into_iter().collect();
+        self
+    }
+
+    /// The header that carries the key. `Idempotency-Key`.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName) -> Self {
+        self.policy.header = name;
+        self
+    }
+
+    /// Which spellings of a key are read. [`KeySyntax::Lenient`].
+    #[must_use]
+    pub const fn key_syntax(mut self, syntax: KeySyntax) -> Self {
+        self.policy.syntax = syntax;
+        self
+    }
+
+    /// Refuses requests without a key, with 400 `missing-key`. They pass unguarded by default.
+    #[must_use]
+    pub const fn required(mut self) -> Self {
+        self.policy.required = true;
+        self
+    }
+
+    /// Gives every principal a key space of its own. `principal` reads it from what an authentication layer outside
+    /// this one verified, never from a header a caller can choose; `None` is refused with 403 `missing-principal`.
+    #[must_use]
+    pub fn scope<F>(mut self, principal: F) -> Self
+    where
+        F: Fn(&Parts) -> Option<Scope> + Send + Sync + 'static,
+    {
+        self.scope = Some(Arc::new(principal));
+        self
+    }
+
+    /// With a scope: requests without a principal share one key space, their credentials bound.
+    #[must_use]
+    pub const fn or_shared(mut self) -> Self {
+        self.or_shared = true;
+        self
+    }
+
+    /// Without a scope: binds these headers as credentials in place of Authorization, Proxy-Authorization, X-Api-Key
+    /// and Cookie.
+    #[must_use]
+    pub fn credential_headers<I>(mut self, names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        self.credentials = Some(Credentials::headers(names));
+        self
+    }
+
+    /// Without a scope: binds these cookies in place of the whole Cookie header.
+    #[must_use]
+    pub fn bind_cookies<I>(mut self, names: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        self.credentials = Some(self.credentials.unwrap_or_default().bind_cookies(names));
+        self
+    }
+
+    /// Whoever knows a key gets its answer, whatever the credentials.
+    #[must_use]
+    pub const fn shared_by_all_callers(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
+    /// The longest body of a keyed request, in bytes. 1 MiB.
+    #[must_use]
+    pub const fn max_request_bytes(mut self, bytes: usize) -> Self {
+        self.policy.max_request_bytes = bytes;
+        self
+    }
+
+    /// The longest response body that is kept, in bytes; the store's own limit lowers it. 1 MiB.
+    #[must_use]
+    pub const fn max_response_bytes(mut self, bytes: usize) -> Self {
+        self.policy.max_response_bytes = bytes;
+        self
+    }
+
+    /// What becomes of a longer one. [`Oversized::Tombstone`].
+    #[must_use]
+    pub const fn oversized(mut self, oversized: Oversized) -> Self {
+        self.policy.oversized = oversized;
+        self
+    }
+
+    /// What a 5xx, a panic, an error of the inner service or a broken body means. [`OnServerError::Release`].
+    #[must_use]
+    pub const fn on_server_error(mut self, on_server_error: OnServerError) -> Self {
+        self.policy.on_server_error = on_server_error;
+        self
+    }
+
+    /// What a lapsed lease means. [`OnLapse::TakeOver`].
+    #[must_use]
+    pub const fn on_lapse(mut self, on_lapse: OnLapse) -> Self {
+        self.policy.terms.on_lapse = on_lapse;
+        self
+    }
+
+    /// See [`Terms::lease`]. 30 s.
+    #[must_use]
+    pub const fn lease(mut self, lease: Duration) -> Self {
+        self.policy.terms.lease = lease;
+        self
+    }
+
+    /// See [`Terms::max_run`]. 10 min.
+    #[must_use]
+    pub const fn max_run(mut self, max_run: Duration) -> Self {
+        self.policy.terms.max_run = max_run;
+        self
+    }
+
+    /// See [`Terms::retention`]. 24 h.
+    #[must_use]
+    pub const fn retention(mut self, retention: Duration) -> Self {
+        self.policy.terms.retention = retention;
+        self
+    }
+
+    /// See [`Terms::completion_retry`]. 10 min.
+    #[must_use]
+    pub const fn completion_retry(mut self, limit: Duration) -> Self {
+        self.policy.terms.completion_retry = limit;
+        self
+    }
+
+    /// How long a client waits for its answer to be stored before it gets it all the same. 2 s.
+    #[must_use]
+    pub const fn settle_wait(mut self, wait: Duration) -> Self {
+        self.policy.settle_wait = wait;
+        self
+    }
+
+    /// See [`Bounds::store_timeout`]. 2 s.
+    #[must_use]
+    pub const fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.policy.bounds.store_timeout = timeout;
+        self
+    }
+
+    /// See [`Bounds::max_live_runs`]. 10,000.
+    #[must_use]
+    pub const fn max_live_runs(mut self, runs: usize) -> Self {
+        self.policy.bounds.max_live_runs = runs;
+        self
+    }
+
+    /// The longest `Retry-After` of a conflict. 30 s.
+    #[must_use]
+    pub const fn retry_after_cap(mut self, cap: Duration) -> Self {
+        self.policy.retry_after_cap = cap;
+        self
+    }
+
+    /// The header that marks a replay. `Idempotency-Replayed`.
+    #[must_use]
+    pub fn replayed_header(mut self, name: HeaderName) -> Self {
+        self.policy.replayed_header = name;
+        self
+    }
+
+    /// Which header and trailer fields a replay repeats, beyond or below what [`ReplayedFields`] says by default.
+    #[must_use]
+    pub fn replayed_fields(mut self, fields: ReplayedFields) -> Self {
+        self.policy.replayed_fields = fields;
+        self
+    }
+
+    /// Wraps every guarded run in the context of the task it began in: `carry` is called there and may read its
+    /// task-locals. Without it a run whose caller went away loses them. The tracing span is carried in any case.
+    ///
+    /// ```
+    /// tokio::task_local! { static TENANT: u32; }
+    ///
+    /// let policy = idempotency_tower::Policy::builder()
+    ///     .carry(|run| match TENANT.try_with(|tenant| *tenant) {
+    ///         Ok(tenant) => Box::pin(TENANT.scope(tenant, run)),
+    ///         Err(_) => run,
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), idempotency_tower::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn carry(mut self, carry: impl Fn(RunFuture) -> RunFuture + Send + Sync + 'static) -> Self {
+        self.policy.carry = Some(Arc::new(carry));
+        self
+    }
+
+    /// The policy, if it makes sense.
+    ///
+    /// # Errors
+    /// [`PolicyError`] names the rule it breaks.
+    pub fn build(mut self) -> Result<Policy, PolicyError> {
+        let policy = &self.policy;
+        policy.terms.check()?;
+        policy.bounds.check()?;
+        if policy.methods.is_empty() {
+            return Err(PolicyError::Door("no method is guarded"));
+        }
+        if policy.methods.iter().any(|method| method.is_safe() || *method == Method::CONNECT) {
+            return Err(PolicyError::Door("a safe method or CONNECT is among the guarded ones"));
+        }
+        if policy.max_request_bytes == 0 {
+            return Err(PolicyError::Door("max_request_bytes is zero: every body would be refused"));
+        }
+        if policy.retry_after_cap < Duration::from_secs(1) {
+            return Err(PolicyError::Door(
+                "retry_after_cap is below one second, the least Retry-After can say",
+            ));
+        }
+        self.policy.callers = self.callers()?;
+        Ok(self.policy)
+    }
+
+    fn callers(&mut self) -> Result<Callers, PolicyError> {
+        let credentials = self.credentials.take();
+        match (self.scope.take(), self.shared, self.or_shared) {
+            (Some(_), true, _) => {
+                Err(PolicyError::Door("shared_by_all_callers contradicts scope: use or_shared"))
+            }
+            (None, _, true) => Err(PolicyError::Door("or_shared without a scope means nothing")),
+            (None, true, _) if credentials.is_some() => {
+                Err(PolicyError::Door("shared_by_all_callers contradicts bound credentials"))
+            }
+            (Some(_), _, false) if credentials.is_some() => {
+                Err(PolicyError::Door("with a scope, credentials are bound only under or_shared"))
+            }
+            (Some(scope), _, false) => Ok(Callers::ByScope(scope, None)),
+            (Some(scope), _, true) => Ok(Callers::ByScope(scope, Some(credentials.unwrap_or_default()))),
+            (None, true, _) => Ok(Callers::Shared),
+            (None, false, _) => Ok(Callers::ByCredentials(credentials.unwrap_or_default())),
+        }
+    }
+}
+
+impl fmt::Debug for PolicyBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyBuilder").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(builder: PolicyBuilder) -> PolicyError {
+        builder.build().unwrap_err()
+    }
+
+    #[test]
+    fn senseless_policies_are_refused_by_rule() {
+        let door = |text| PolicyError::Door(text);
+        let new = Policy::builder;
+        assert_eq!(refusal(new().methods([])), door("no method is guarded"));
+        for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT] {
+            let rule = "a safe method or CONNECT is among the guarded ones";
+            assert_eq!(refusal(new().methods([Method::POST, method])), door(rule));
+        }
+        assert_eq!(refusal(new().lease(Duration::ZERO)), PolicyError::LeaseTooShort);
+        assert_eq!(refusal(new().max_live_runs(0)), PolicyError::NoLiveRuns);
+        assert!(matches!(refusal(new().or_shared()), PolicyError::Door(_)));
+        assert!(matches!(refusal(new().scope(|_| None).shared_by_all_callers()), PolicyError::Door(_)));
+        assert!(matches!(refusal(new().scope(|_| None).bind_cookies(["sid"])), PolicyError::Door(_)));
+        assert!(matches!(refusal(new().bind_cookies(["sid"]).shared_by_all_callers()), PolicyError::Door(_)));
+        assert!(matches!(refusal(new().retry_after_cap(Duration::ZERO)), PolicyError::Door(_)));
+    }
+
+    #[test]
+    fn callers_are_told_apart_as_asked() {
+        let callers = |builder: PolicyBuilder| builder.build().unwrap().callers;
+        assert!(matches!(callers(Policy::builder()), Callers::ByCredentials(_)));
+        assert!(matches!(callers(Policy::builder().shared_by_all_callers()), Callers::Shared));
+        assert!(matches!(callers(Policy::builder().scope(|_| None)), Callers::ByScope(_, None)));
+        assert!(matches!(
+            callers(Policy::builder().scope(|_| None).or_shared()),
+            Callers::ByScope(_, Some(_))
+        ));
+    }
+}
