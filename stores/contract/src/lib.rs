@@ -1,4 +1,4 @@
-//! The laws of an idempotency store, as a suite any implementation of [`Store`] can be graded with.
+//! The laws of an idempotency store, as a suite any implementation of [`Store`](idempotency_core::Store) can be graded with.
 //!
 //! A store is small to write and easy to get wrong: a fence that restarts, a boundary off by one, a purge that
 //! removes a claim somebody holds. Each law here is one test with a name that says what it wants; the last ones
@@ -57,6 +57,3 @@ mod violation;
 pub use candidate::{Bench, Candidate, Expiry, Time};
 pub use suite::{Grade, Law, grade, grade_laws, prove};
 pub use violation::Violation;
-
-#[cfg(doc)]
-use idempotency_core::Store;

@@ -37,18 +37,18 @@ fn text(length: usize) -> Outcome {
 
 fn store(bounds: Builder) -> (MemoryStore, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
-    (bounds.clock(clock.clone()).build().unwrap(), clock)
+    (bounds.clock(clock.clone()).build().expect("the bounds hold a record"), clock)
 }
 
 async fn granted(store: &MemoryStore, number: u64, bid: &Bid) -> Lease {
-    match store.claim(&operation(number), bid).await.unwrap() {
+    match store.claim(&operation(number), bid).await.expect("there is room") {
         Claim::Granted(lease) => lease,
         refused => panic!("{refused:?}"),
     }
 }
 
 fn assert_full<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
-    let error = answer.unwrap_err();
+    let error = answer.expect_err("the store is full");
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Full, Fate::NotApplied));
 }
 
@@ -170,6 +170,16 @@ async fn bytes_are_bounded_and_a_refused_completion_can_end_with_less() {
     let lease = granted(&store, 20, &bid()).await;
     let late = store.complete(&lease, &text(longest), KEEP).await.unwrap();
     assert_eq!(late, Settled::Applied, "what is over makes room for a completion too");
+}
+
+#[tokio::test]
+async fn a_claim_refused_for_its_bytes_takes_nothing() {
+    let (store, _) = store(MemoryStore::builder().max_bytes(3 * RECORD_BYTES));
+    for number in 0..3 {
+        granted(&store, number, &bid()).await;
+    }
+    assert_full(store.claim(&operation(3), &bid()).await);
+    assert_eq!((store.records(), store.bytes()), (3, 3 * RECORD_BYTES));
 }
 
 #[tokio::test]

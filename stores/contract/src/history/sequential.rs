@@ -31,7 +31,7 @@ pub(crate) async fn sequential_history_agrees_with_the_machine<S: Store + Inspec
     scene: Scene<S>,
 ) -> Result<(), Violation> {
     let (seed, steps) = (seed(), steps(scene.steps));
-    let steps = if matches!(scene.time, Time::Real) { steps.min(300) } else { steps };
+    let steps = if matches!(scene.time, Time::Real) { steps.min(800) } else { steps };
     let (watch, model) = Watch::set(&scene).await?;
     let mut history = History { rng: Rng::with_seed(seed), watch, model, past: VecDeque::new(), scene };
     for step in 0..steps.div_ceil(STRETCH) {
@@ -115,7 +115,8 @@ impl<S: Store + Inspect> History<S> {
             Time::Manual(_) => {
                 *one_of(&mut self.rng, &[tick, tick, brief / 2, brief / 2, brief - tick, brief, brief * 2])
             }
-            Time::Real => *one_of(&mut self.rng, &[brief / 30, brief / 30, brief / 30, brief * 3 / 2]),
+            Time::Real if self.rng.u8(..10) == 0 => brief * 3 / 2,
+            Time::Real => brief / 30,
         };
         self.scene.pass(step).await;
         self.remember(Past::Passed(step));
