@@ -4,8 +4,6 @@ use std::{error::Error, fmt};
 
 use idempotency_core::{Address, Fate, StoreError, StoreErrorKind};
 
-use crate::schema;
-
 type Source = Box<dyn Error + Send + Sync>;
 
 /// Why a [`SqliteStore`](crate::SqliteStore) was not opened. Unless it says otherwise, the file was not changed.
@@ -28,10 +26,12 @@ pub enum OpenError {
         found: String,
     },
     /// The tables are of another version of this store, or somebody else's.
-    #[error("the database has {found}, this store needs version {needed}", needed = schema::VERSION)]
+    #[error("the database has {found}, this store needs version {needed}")]
     Schema {
         /// What the file has.
         found: SchemaFound,
+        /// The version this store reads and writes.
+        needed: i64,
     },
 }
 

@@ -19,7 +19,7 @@ pub(crate) async fn prepare(writer: &Writer, when_absent: WhenAbsent) -> Result<
     let found = writer.while_busy(|| found_in_pool(writer)).await?;
     match (found, when_absent) {
         (SchemaFound::Version(VERSION), _) | (SchemaFound::Absent, WhenAbsent::Create) => {}
-        (found, _) => return Err(OpenError::Schema { found }),
+        (found, _) => return Err(OpenError::Schema { found, needed: VERSION }),
     }
     use_wal(writer).await?;
     if found == SchemaFound::Absent { create(writer).await } else { Ok(()) }
@@ -43,7 +43,7 @@ async fn create(writer: &Writer) -> Result<(), OpenError> {
             transition.commit().await.map_err(|error| OpenError::Unavailable(error.into()))
         }
         SchemaFound::Version(VERSION) => Ok(()), // another process was faster
-        found => Err(OpenError::Schema { found }),
+        found => Err(OpenError::Schema { found, needed: VERSION }),
     }
 }
 

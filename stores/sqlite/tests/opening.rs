@@ -63,7 +63,7 @@ async fn a_schema_of_another_version_is_named_and_left_alone() {
     let before = std::fs::read(&path).unwrap();
 
     let error = SqliteStore::open(&path).await.unwrap_err();
-    assert!(matches!(error, OpenError::Schema { found: SchemaFound::Version(7) }), "{error:?}");
+    assert!(matches!(error, OpenError::Schema { found: SchemaFound::Version(7), needed: 1 }), "{error:?}");
     assert_eq!(
         error.to_string(),
         "the database has idempotency schema version 7, this store needs version 1"
@@ -86,7 +86,10 @@ async fn tables_of_the_same_name_that_are_not_ours_are_left_alone() {
         let path = directory.path().join(file);
         run(&mut beside(&path).await, tables).await;
         let error = SqliteStore::open(&path).await.unwrap_err();
-        assert!(matches!(error, OpenError::Schema { found: SchemaFound::Unversioned }), "{file}: {error:?}");
+        assert!(
+            matches!(error, OpenError::Schema { found: SchemaFound::Unversioned, .. }),
+            "{file}: {error:?}"
+        );
     }
 }
 
@@ -100,7 +103,7 @@ async fn existing_only_makes_neither_file_nor_tables() {
 
     run(&mut beside(&path).await, "CREATE TABLE orders (id INTEGER)").await;
     let error = SqliteStore::builder().existing_only().open(&path).await.unwrap_err();
-    assert!(matches!(error, OpenError::Schema { found: SchemaFound::Absent }), "{error:?}");
+    assert!(matches!(error, OpenError::Schema { found: SchemaFound::Absent, .. }), "{error:?}");
     assert_eq!(number(&mut beside(&path).await, "SELECT count(*) FROM sqlite_schema").await, 1);
 }
 
