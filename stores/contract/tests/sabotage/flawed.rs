@@ -9,57 +9,7 @@ use idempotency_core::{
     machine::{self, Step},
 };
 
-use crate::reference::Reference;
-
-/// What is wrong with a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flaw {
-    ReadThenWrite,
-    FenceRestartsAfterRelease,
-    FenceIgnoresTheClock,
-    AttemptIsNotCounted,
-    ReplyIsNotAdopted,
-    AdoptionShortens,
-    DelayedCopyIsGranted,
-    MismatchOverwrites,
-    MismatchNamesNothing,
-    AddressIsCut,
-    CompletionIsUnfenced,
-    EndingComparesTheFence,
-    LapsedCompletionIsRefused,
-    SecondCompletionOverwrites,
-    RepeatedReleaseIsRefused,
-    /// Deletes what is released, counts fences from 1, and compares them instead of holders.
-    ReleaseForgets,
-    RenewalShortens,
-    LapsedRenewalIsRefused,
-    RenewalIsUnfenced,
-    BytesAreText,
-    MediaIsOneByte,
-    TombstoneIsLost,
-    TooLargeIsCut,
-    DurationsWrap,
-    HoldIsTakenOver,
-    LapseIsWritten,
-    DoubtEndsAsReleased,
-    ResolutionIgnoresTheFence,
-    LookWrites,
-    LapseComesLate,
-    LapseComesEarly,
-    PurgeComesEarly,
-    ExpiredForEver,
-    ExpiredNamesTheMismatch,
-    RetentionBeatsTheLease,
-    AbandonedKeepsItsPayload,
-    ExpiredIsPurged,
-    HeldIsPurged,
-    DoubtIsPurged,
-    PurgeIgnoresItsBound,
-    ListingRepeats,
-    HeldIsNotListed,
-    /// No flaw: the backend removes by itself whatever a purge might.
-    ExpiresByItself,
-}
+use crate::{flaw::Flaw, reference::Reference};
 
 #[derive(Debug)]
 pub(crate) struct Flawed {
@@ -194,6 +144,9 @@ impl Flawed {
                 }
                 _ => {}
             }
+        }
+        if read.is_none() && self.flaw == Flaw::AbsentCompletionCounts {
+            return Step { write: None, verdict: Settled::Applied };
         }
         machine::complete(read.as_ref(), &lease.holder, outcome, keep, now)
     }
@@ -373,7 +326,11 @@ impl Store for Flawed {
 
 impl Inspect for Flawed {
     async fn find(&self, address: &Address) -> Result<Option<Record>, StoreError> {
-        self.right.find(&self.place(address)).await
+        let mut found = self.right.find(&self.place(address)).await?;
+        if let (Flaw::AttemptIsHidden, Some(found)) = (self.flaw, &mut found) {
+            found.attempt = 0;
+        }
+        Ok(found)
     }
 
     async fn list(
@@ -405,6 +362,7 @@ impl Inspect for Flawed {
         resolution: &Resolution,
     ) -> Result<Settled, StoreError> {
         let kept = match resolution {
+            Resolution::Applied(..) if self.flaw == Flaw::ResolvedOutcomeIsDropped => Resolution::NotApplied,
             Resolution::Applied(outcome, keep) => Resolution::Applied(self.outcome(outcome), *keep),
             Resolution::NotApplied => Resolution::NotApplied,
         };

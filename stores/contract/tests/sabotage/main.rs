@@ -2,12 +2,14 @@
 //!
 //! Every flaw must fail exactly the laws named here, and the histories besides.
 
+mod flaw;
 mod flawed;
 mod reference;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use flawed::{Flaw, Flawed};
+use flaw::Flaw;
+use flawed::Flawed;
 use idempotency_core::clock::{ManualClock, Timestamp};
 use idempotency_store_contract::{Bench, Candidate, Expiry, Time, grade, store_contract};
 use reference::Reference;
@@ -167,4 +169,7 @@ flaws! {
     PurgeIgnoresItsBound breaks [purge_keeps_to_its_bound];
     ListingRepeats breaks [listing_pages_in_the_order_of_addresses, listing_in_doubt_shows_doubt_alone];
     HeldIsNotListed breaks [listing_in_doubt_shows_doubt_alone];
+    AttemptIsHidden breaks [record_is_found_as_it_was_claimed, listing_pages_in_the_order_of_addresses];
+    AbsentCompletionCounts breaks [absent_record_ends_nothing];
+    ResolvedOutcomeIsDropped breaks [resolution_answers_or_frees];
 }
