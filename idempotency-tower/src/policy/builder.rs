@@ -134,28 +134,28 @@ impl PolicyBuilder {
         self
     }
 
-    /// See [`Terms::lease`]. 30 s.
+    /// How long a claim is exclusive without a renewal, which a live run gets every third of it. 30 s.
     #[must_use]
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.policy.terms.lease = lease;
         self
     }
 
-    /// See [`Terms::max_run`]. 10 min.
+    /// How long a run is renewed; a hung handler holds its key no longer. 10 min.
     #[must_use]
     pub const fn max_run(mut self, max_run: Duration) -> Self {
         self.policy.terms.max_run = max_run;
         self
     }
 
-    /// See [`Terms::retention`]. 24 h.
+    /// How long an answer is replayed, counted from its completion. 24 h.
     #[must_use]
     pub const fn retention(mut self, retention: Duration) -> Self {
         self.policy.terms.retention = retention;
         self
     }
 
-    /// See [`Terms::completion_retry`]. 10 min.
+    /// How long the ending of a run is tried again while the store does not answer. 10 min.
     #[must_use]
     pub const fn completion_retry(mut self, limit: Duration) -> Self {
         self.policy.terms.completion_retry = limit;
@@ -169,14 +169,15 @@ impl PolicyBuilder {
         self
     }
 
-    /// See [`Bounds::store_timeout`]. 2 s.
+    /// How long one store call may take. 2 s.
     #[must_use]
     pub const fn store_timeout(mut self, timeout: Duration) -> Self {
         self.policy.bounds.store_timeout = timeout;
         self
     }
 
-    /// See [`Bounds::max_live_runs`]. 10,000.
+    /// How many runs may be live at once, those whose caller has left and pending endings included; beyond it keyed
+    /// requests get 503 `overloaded`. 10,000.
     #[must_use]
     pub const fn max_live_runs(mut self, runs: usize) -> Self {
         self.policy.bounds.max_live_runs = runs;
