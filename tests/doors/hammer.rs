@@ -1,0 +1,75 @@
+//! Many connections, few keys, clients that vanish at any moment.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use fastrand::Rng;
+use futures_util::future::join_all;
+use http::StatusCode;
+use tokio::time::timeout;
+
+use crate::{
+    client::{Answer, Client, post},
+    server::{Setting, until},
+};
+
+const CONNECTIONS: u64 = 200;
+const KEYS: usize = 50;
+const TRIES: usize = 5;
+
+/// The bodies that answered each key with success.
+type Bodies = HashMap<usize, HashSet<Bytes>>;
+
+pub(crate) async fn keys_run_once_while_clients_vanish(setting: Setting) {
+    let server = setting.start().await;
+    let client = server.client;
+    let callers = (0..CONNECTIONS).map(|seed| tokio::spawn(impatient(client, Rng::with_seed(seed))));
+    let (mut bodies, mut vanished) = (Bodies::new(), 0);
+    for caller in join_all(callers).await {
+        let (answered, gone) = caller.unwrap();
+        vanished += gone;
+        for (key, body) in answered {
+            bodies.entry(key).or_default().insert(body);
+        }
+    }
+    let all = CONNECTIONS as usize * TRIES;
+    assert!(vanished > all / 10, "only {vanished} of {all} clients vanished");
+    for key in 0..KEYS {
+        let answer = until("the key answers", async || {
+            let answer = send(client, key).await;
+            answer.status.is_success().then_some(answer)
+        });
+        bodies.entry(key).or_default().insert(answer.await.body);
+    }
+    assert_eq!(server.runs().await, KEYS as u64);
+    let distinct: HashSet<_> = bodies.values().flatten().collect();
+    assert!(bodies.values().all(|bodies| bodies.len() == 1), "a key had two answers: {bodies:?}");
+    assert_eq!(distinct.len(), KEYS, "two keys had one answer");
+    println!("{all} requests, {vanished} vanished, {KEYS} keys, {KEYS} runs");
+}
+
+/// Sends for keys drawn at random and waits for a moment drawn at random.
+async fn impatient(client: Client, mut rng: Rng) -> (Vec<(usize, Bytes)>, usize) {
+    let (mut answered, mut vanished) = (Vec::new(), 0);
+    for _ in 0..TRIES {
+        let key = rng.usize(..KEYS);
+        let patience = Duration::from_micros(rng.u64(..400_000));
+        match timeout(patience, send(client, key)).await {
+            Ok(answer) if answer.status.is_success() => answered.push((key, answer.body)),
+            Ok(_) => {}
+            Err(_) => vanished += 1,
+        }
+    }
+    (answered, vanished)
+}
+
+async fn send(client: Client, key: usize) -> Answer {
+    let request = post(&format!("/counter?ms={}", key % 10 * 5), &format!("key-{key}"));
+    let answer = client.send(request).await.unwrap();
+    let expected = [StatusCode::OK, StatusCode::CONFLICT];
+    assert!(expected.contains(&answer.status), "{} {}", answer.status, answer.code());
+    answer
+}

@@ -1,0 +1,46 @@
+//! One list of scenarios through every door and on every store, over real sockets, against a server in a process of its
+//! own: it may be killed, told to end, or left without its store.
+
+mod client;
+mod crash;
+mod drain;
+mod duplicates;
+mod hammer;
+mod hostile;
+mod http2;
+mod outage;
+mod server;
+
+/// Makes a test of each scenario for each door and store. The stores that outlive a process are named `durable`.
+macro_rules! through_every_door {
+    (any store: $($any:ident::$any_scenario:ident),+; durable: $($durable:ident::$durable_scenario:ident),+ $(;)?) => {
+        $(through_every_door!(@scenario $any::$any_scenario: tower_memory, axum_memory, tower_sqlite, axum_sqlite);)+
+        $(through_every_door!(@scenario $durable::$durable_scenario: tower_sqlite, axum_sqlite);)+
+    };
+    (@scenario $module:ident::$scenario:ident: $($setting:ident),+) => {
+        mod $scenario {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $setting() {
+                    crate::$module::$scenario(crate::server::Setting::$setting()).await;
+                }
+            )+
+        }
+    };
+}
+
+through_every_door! {
+    any store:
+        duplicates::copies_of_a_run_longer_than_its_lease_run_once,
+        duplicates::an_upgrade_header_changes_nothing,
+        hammer::keys_run_once_while_clients_vanish,
+        hostile::malformed_requests_claim_nothing,
+        http2::streams_are_guarded_like_requests,
+        outage::a_store_that_is_gone_lets_nothing_keyed_run,
+        outage::a_completion_lands_once_the_store_is_back;
+    durable:
+        crash::a_killed_process_leaves_at_most_one_outcome,
+        drain::a_run_ends_before_the_process_does,
+        drain::a_run_whose_client_left_ends_before_the_process_does,
+        hostile::a_corrupt_record_is_neither_run_nor_replayed;
+}

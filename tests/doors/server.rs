@@ -1,0 +1,161 @@
+//! The server under test, as a process.
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use crate::client::{Client, get};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks again and again until `condition` gives something.
+pub(crate) async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(met) = condition().await {
+            return met;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A place for one server, and for the one that is started in its stead: its store, its orders.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    framework: &'static str,
+    store: String,
+    config: Value,
+    dir: TempDir,
+}
+
+impl Setting {
+    pub(crate) fn tower_memory() -> Self {
+        Self::new("tower", |_| "memory".to_owned())
+    }
+
+    pub(crate) fn axum_memory() -> Self {
+        Self::new("axum", |_| "memory".to_owned())
+    }
+
+    pub(crate) fn tower_sqlite() -> Self {
+        Self::new("tower", sqlite)
+    }
+
+    pub(crate) fn axum_sqlite() -> Self {
+        Self::new("axum", sqlite)
+    }
+
+    fn new(framework: &'static str, store: fn(&Path) -> String) -> Self {
+        let dir = TempDir::new().unwrap();
+        Self { framework, store: store(dir.path()), config: Value::Object(serde_json::Map::new()), dir }
+    }
+
+    pub(crate) fn with_config(self, config: Value) -> Self {
+        Self { config, ..self }
+    }
+
+    /// The same door and kind of store, elsewhere.
+    pub(crate) fn afresh(&self) -> Self {
+        let store = if self.store == "memory" { |_: &Path| "memory".to_owned() } else { sqlite };
+        Self { config: self.config.clone(), ..Self::new(self.framework, store) }
+    }
+
+    pub(crate) const fn framework(&self) -> &'static str {
+        self.framework
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        database(self.dir.path())
+    }
+
+    /// While this file exists, the store does not answer.
+    pub(crate) fn outage(&self) -> PathBuf {
+        self.dir.path().join("outage")
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("stderr")).unwrap()
+    }
+
+    pub(crate) async fn start(&self) -> Server {
+        self.start_with(&[]).await
+    }
+
+    pub(crate) async fn start_with(&self, flags: &[&str]) -> Server {
+        let stderr = File::options().create(true).append(true).open(self.dir.path().join("stderr")).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fixture"))
+            .args(["--framework", self.framework, "--store", &self.store])
+            .args(["--config", &self.config.to_string()])
+            .arg("--orders")
+            .arg(self.dir.path().join("orders"))
+            .arg("--outage")
+            .arg(self.outage())
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        timeout(PATIENCE, stdout.read_line(&mut line)).await.unwrap().unwrap();
+        let address = line.trim_end().strip_prefix("listening on http://");
+        let address = address.unwrap_or_else(|| panic!("not listening: {line:?} {}", self.stderr()));
+        Server { client: Client::to(address.parse().unwrap()), child }
+    }
+}
+
+fn database(dir: &Path) -> PathBuf {
+    dir.join("records.db")
+}
+
+fn sqlite(dir: &Path) -> String {
+    format!("sqlite:{}", database(dir).display())
+}
+
+/// A server that runs until it is dropped, told to end, or dies.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) client: Client,
+    child: Child,
+}
+
+impl Server {
+    /// How often POST pages ran.
+    pub(crate) async fn runs(&self) -> u64 {
+        self.client.send(get("/counter")).await.unwrap().json()["count"].as_u64().unwrap()
+    }
+
+    /// How many orders were placed, by this server and those before it.
+    pub(crate) async fn orders(&self) -> u64 {
+        self.client.send(get("/orders")).await.unwrap().json()["orders"].as_u64().unwrap()
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) async fn terminate(&self) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+    }
+
+    /// How the process ended.
+    pub(crate) async fn ended(mut self) -> ExitStatus {
+        timeout(PATIENCE, self.child.wait()).await.expect("the process ends").unwrap()
+    }
+}
