@@ -8,8 +8,10 @@ use crate::{
     Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError,
     calls::Calls,
     event::{Event, Observer, Observers},
+    flight::Flights,
     keeper::Keeper,
     live::{Live, Seat},
+    notify::{Notify, Wakes},
     permit::Permit,
     policy::{Bounds, Terms},
 };
@@ -19,15 +21,22 @@ use crate::{
 /// Cheap to clone; clones share everything. It needs a tokio runtime with timers, and does no IO of its own.
 #[derive(Debug)]
 pub struct Engine<S: Store> {
-    calls: Arc<Calls<S>>,
+    pub(crate) calls: Arc<Calls<S>>,
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) wakes: Wakes,
     keeper: Arc<Keeper<S>>,
     live: Arc<Live>,
 }
 
 impl<S: Store> Clone for Engine<S> {
     fn clone(&self) -> Self {
-        let Self { calls, keeper, live } = self;
-        Self { calls: Arc::clone(calls), keeper: Arc::clone(keeper), live: Arc::clone(live) }
+        Self {
+            calls: Arc::clone(&self.calls),
+            flights: Arc::clone(&self.flights),
+            wakes: self.wakes.clone(),
+            keeper: Arc::clone(&self.keeper),
+            live: Arc::clone(&self.live),
+        }
     }
 }
 
@@ -44,7 +53,19 @@ impl<S: Store> Engine<S> {
 
     fn with(store: S, bounds: Bounds, observers: Observers) -> Self {
         let calls = Arc::new(Calls::new(store, observers, bounds.store_timeout));
-        Self { keeper: Keeper::new(Arc::clone(&calls)), live: Live::new(bounds.max_live_runs), calls }
+        Self {
+            flights: Flights::new(&bounds),
+            wakes: Wakes::default(),
+            keeper: Keeper::new(Arc::clone(&calls)),
+            live: Live::new(bounds.max_live_runs),
+            calls,
+        }
+    }
+
+    /// The same engine, its waiters woken by `notify` too: the store itself, where it can tell.
+    #[must_use]
+    pub fn woken_by(self, notify: impl Notify) -> Self {
+        Self { wakes: Wakes::by(notify), ..self }
     }
 
     /// The store the engine claims from.
@@ -67,7 +88,8 @@ impl<S: Store> Engine<S> {
         };
         let sent = Instant::now();
         let claim = self.bid(op, terms).await?;
-        self.calls.tell(op.address(), &event_of(&claim));
+        let granted = |lease: &Lease| Event::Granted { fence: lease.fence, attempt: lease.attempt };
+        self.calls.tell(op.address(), &Event::of(&claim, granted));
         Ok(claim.map(|lease| self.permit(op, terms, lease, sent, seat)))
     }
 
@@ -93,7 +115,8 @@ impl<S: Store> Engine<S> {
             match self.calls.store.claim(op, &bid).await {
                 Err(error) if error.fate == Fate::Unknown => {
                     self.calls.tell(op.address(), &Event::StoreFailed(&error));
-                    self.calls.store.claim(op, &bid).await
+                    // Whatever becomes of this copy, the first may have landed.
+                    self.calls.store.claim(op, &bid).await.map_err(|error| error.with_fate(Fate::Unknown))
                 }
                 answer => answer,
             }
@@ -114,18 +137,6 @@ impl<S: Store> Engine<S> {
     fn permit(&self, op: &Operation, terms: &Terms, lease: Lease, sent: Instant, seat: Seat) -> Permit<S> {
         let kept = self.keeper.keep(lease, sent, terms.lease, terms.max_run);
         Permit::new(Arc::clone(&self.calls), op.clone(), *terms, lease, kept, seat)
-    }
-}
-
-const fn event_of(claim: &Claim<Lease>) -> Event<'static> {
-    match claim {
-        Claim::Granted(lease) => Event::Granted { fence: lease.fence, attempt: lease.attempt },
-        Claim::Completed(_) => Event::Completed,
-        Claim::Expired => Event::Expired,
-        Claim::InFlight { left } => Event::InFlight { left: *left },
-        Claim::Mismatch(parts) => Event::Mismatch(*parts),
-        Claim::InDoubt { fence } => Event::InDoubt { fence: *fence },
-        Claim::Ended => Event::Ended,
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Address, Fence, Parts, Release, StoreError};
+use crate::{Address, Claim, Fence, Parts, Release, StoreError};
 
 /// Something that happened to one operation.
 #[derive(Debug)]
@@ -54,6 +54,21 @@ pub enum Event<'a> {
     StoreFailed(&'a StoreError),
     /// A claim was refused because too many runs are live.
     Overloaded,
+}
+
+impl Event<'_> {
+    /// What a claim came to; `granted` says it of a grant.
+    pub(crate) fn of<G>(claim: &Claim<G>, granted: impl FnOnce(&G) -> Self) -> Self {
+        match claim {
+            Claim::Granted(grant) => granted(grant),
+            Claim::Completed(_) => Self::Completed,
+            Claim::Expired => Self::Expired,
+            Claim::InFlight { left } => Self::InFlight { left: *left },
+            Claim::Mismatch(parts) => Self::Mismatch(*parts),
+            Claim::InDoubt { fence } => Self::InDoubt { fence: *fence },
+            Claim::Ended => Self::Ended,
+        }
+    }
 }
 
 /// Sees every event. It cannot change an outcome: its panics are caught.

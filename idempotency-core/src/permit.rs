@@ -8,6 +8,7 @@ use crate::{
     Claim, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
     calls::Calls,
     event::Event,
+    flight::{Flight, Stage},
     keeper::{Kept, LeaseLost},
     live::Seat,
     policy::Terms,
@@ -26,6 +27,7 @@ pub struct Permit<S: Store> {
     terms: Terms,
     lease: Lease,
     ended: bool,
+    flight: Option<Arc<Flight>>,
     // Dropped in this order: renewing stops before the run stops counting as live.
     kept: Kept<S>,
     _seat: Seat,
@@ -40,12 +42,17 @@ impl<S: Store> Permit<S> {
         kept: Kept<S>,
         seat: Seat,
     ) -> Self {
-        Self { calls, op, terms, lease, ended: false, kept, _seat: seat }
+        Self { calls, op, terms, lease, ended: false, flight: None, kept, _seat: seat }
     }
 
     /// The lease this permit stands on.
     pub const fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// Tells the copies that wait in this process how the run ends.
+    pub(crate) fn follow(&mut self, flight: &Arc<Flight>) {
+        self.flight = Some(Arc::clone(flight));
     }
 
     /// Tells when the lease is lost.
@@ -63,15 +70,20 @@ impl<S: Store> Permit<S> {
         let limit = self.calls.store.max_outcome_bytes();
         let first = if outcome.bytes.len() > limit { tombstone } else { outcome };
         let mut settled = self.settle(|store, lease| store.complete(lease, first, keep)).await;
-        if let Err(error) = &settled
-            && matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full)
-            && !first.is_tombstone()
-        {
+        let cannot_hold = |error: &StoreError| {
+            matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full) && !first.is_tombstone()
+        };
+        let fell_back = settled.as_ref().is_err_and(cannot_hold);
+        if fell_back {
             settled = self.settle(|store, lease| store.complete(lease, tombstone, keep)).await;
         }
+        let stored = if fell_back { tombstone } else { first };
         match settled {
             Ok(Settled::Applied) => {
                 self.tell(&Event::Stored);
+                if let Some(flight) = self.flight.take() {
+                    flight.tell(Stage::Over(Claim::Completed(stored.clone())));
+                }
                 Completion::Stored
             }
             Ok(Settled::Fenced(_)) => Completion::Fenced(self.standing().await),
@@ -138,6 +150,9 @@ impl<S: Store> Drop for Permit<S> {
     fn drop(&mut self) {
         if !self.ended {
             self.tell(&Event::LeftToLapse);
+        }
+        if let Some(flight) = &self.flight {
+            flight.nudge(); // no outcome was told: whoever waits finds out from the store
         }
     }
 }

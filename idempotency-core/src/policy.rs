@@ -81,11 +81,20 @@ pub struct Bounds {
     pub store_timeout: Duration,
     /// How many runs may be live at once, detached ones and pending endings included. 10,000.
     pub max_live_runs: usize,
+    /// How many copies may wait at once, all keys together. 1,024.
+    pub max_waiters: usize,
+    /// How many copies may wait for one key. 64.
+    pub max_waiters_per_key: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { store_timeout: Duration::from_secs(2), max_live_runs: 10_000 }
+        Self {
+            store_timeout: Duration::from_secs(2),
+            max_live_runs: 10_000,
+            max_waiters: 1_024,
+            max_waiters_per_key: 64,
+        }
     }
 }
 
@@ -159,7 +168,7 @@ mod tests {
         assert_eq!(with(|terms| terms.retention = Duration::ZERO), Err(PolicyError::NoRetention));
         assert_eq!(with(|terms| terms.retention = Duration::MAX), Err(PolicyError::TooLong));
         assert_eq!(
-            Bounds { store_timeout: Duration::ZERO, max_live_runs: 1 }.check(),
+            Bounds { store_timeout: Duration::ZERO, ..Bounds::default() }.check(),
             Err(PolicyError::StoreTimeout)
         );
         assert_eq!(Bounds { max_live_runs: 0, ..Bounds::default() }.check(), Err(PolicyError::NoLiveRuns));

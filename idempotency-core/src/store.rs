@@ -147,6 +147,12 @@ impl StoreError {
         Self { kind, fate, source: None }
     }
 
+    /// The same failure, its write's fate another.
+    #[must_use]
+    pub fn with_fate(self, fate: Fate) -> Self {
+        Self { fate, ..self }
+    }
+
     /// The same failure with the error that caused it.
     #[must_use]
     pub fn with_source(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

@@ -175,6 +175,16 @@ async fn a_claim_of_unknown_fate_is_withdrawn() {
 }
 
 #[tokio::test]
+async fn a_claim_whose_second_copy_fails_is_withdrawn_for_the_first() {
+    let (engine, faults) = engine();
+    faults.once(Call::Claim, Fault::LosesReply);
+    faults.once(Call::Claim, UNAVAILABLE);
+    engine.claim(&op("k"), &terms()).await.unwrap_err();
+    faults.reached(Call::Release, 1).await;
+    let _ = granted_eventually(&engine, &op("k")).await;
+}
+
+#[tokio::test]
 async fn a_claim_that_times_out_is_withdrawn_and_refused() {
     let (engine, faults) = engine();
     faults.set(Call::Claim, Fault::Hangs);

@@ -1,0 +1,48 @@
+//! The port that wakes a waiter when a record elsewhere ended.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use crate::Address;
+
+/// A store, or something beside it, that can tell when a record may have ended: completed, released, or removed.
+///
+/// Without it waiters find out by looking at the store, 25 ms to 500 ms apart; a run of the same engine wakes them in
+/// any case. Waking too often costs a look, waking too late or never costs a pause.
+pub trait Notify: Send + Sync + 'static {
+    /// Ends when the record at `address` may have ended since the call.
+    fn ended(&self, address: &Address) -> impl Future<Output = ()> + Send;
+}
+
+/// Any [`Notify`], or none.
+#[derive(Clone, Default)]
+pub(crate) struct Wakes(Option<Arc<dyn ErasedNotify>>);
+
+impl Wakes {
+    pub(crate) fn by(notify: impl Notify) -> Self {
+        Self(Some(Arc::new(notify)))
+    }
+
+    /// Ends when a wake comes; never without a port.
+    pub(crate) async fn wake(&self, address: &Address) {
+        match &self.0 {
+            Some(notify) => notify.ended(address).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Debug for Wakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Wakes(by a port)" } else { "Wakes(never)" })
+    }
+}
+
+trait ErasedNotify: Send + Sync {
+    fn ended<'a>(&'a self, address: &'a Address) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+}
+
+impl<N: Notify> ErasedNotify for N {
+    fn ended<'a>(&'a self, address: &'a Address) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(Notify::ended(self, address))
+    }
+}
