@@ -85,15 +85,19 @@ impl Client {
         Answer::read(sender.send_request(request).await?).await
     }
 
-    /// Sends bytes, says that no more will come, and returns all that comes back until the server closes.
+    /// Sends bytes and returns all that comes back until the server closes.
     pub(crate) async fn send_bytes(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
+        all_of(stream).await
+    }
+
+    /// The same, saying after the bytes that no more will come.
+    pub(crate) async fn send_last_bytes(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
         stream.shutdown().await.unwrap();
-        let mut answer = Vec::new();
-        // A reset after the answer loses nothing of it.
-        let _ = stream.read_to_end(&mut answer).await;
-        String::from_utf8_lossy(&answer).into_owned()
+        all_of(stream).await
     }
 
     /// Opens an HTTP/2 connection without TLS.
@@ -105,6 +109,13 @@ impl Client {
         tasks.spawn(connection);
         Http2 { sender, authority: self.address.to_string(), _tasks: tasks }
     }
+}
+
+async fn all_of(mut stream: TcpStream) -> String {
+    let mut answer = Vec::new();
+    // A reset after the answer loses nothing of it.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 /// One HTTP/2 connection.
