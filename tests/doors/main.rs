@@ -1,6 +1,8 @@
 //! One list of scenarios through every door and on every store, over real sockets, against a server in a process of its
 //! own: it may be killed, told to end, or left without its store.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod client;
 mod crash;
 mod drain;
