@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+pub use secret::Secret;
+
+mod secret;
+
 /// A part of a payload that has a digest of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -18,14 +22,16 @@ pub enum Part {
     ContentEncoding,
     /// Headers a policy selects.
     Headers,
-    /// The body bytes.
+    /// The body.
     Body,
     /// The caller's credentials.
     Credentials,
+    /// The [`Secret`] that keys all other digests. Its own is its id.
+    Secret,
 }
 
 impl Part {
-    const COUNT: usize = 8;
+    const COUNT: usize = 9;
     const ALL: [Self; Self::COUNT] = [
         Self::Method,
         Self::Path,
@@ -35,6 +41,7 @@ impl Part {
         Self::Headers,
         Self::Body,
         Self::Credentials,
+        Self::Secret,
     ];
 
     /// The part's name in a refusal.
@@ -48,13 +55,14 @@ impl Part {
             Self::Headers => "headers",
             Self::Body => "body",
             Self::Credentials => "credentials",
+            Self::Secret => "secret",
         }
     }
 }
 
 /// A set of [`Part`]s: those in which two payloads differ.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Parts(u8);
+pub struct Parts(u16);
 
 impl Parts {
     /// Whether `part` is in the set.
@@ -80,7 +88,8 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// A full BLAKE3 digest of what was asked, plus a 64-bit digest of each part.
+/// A full BLAKE3 digest of what was asked, plus a 64-bit digest of each part; all of them keyed when a [`Secret`] is
+/// configured, so that whoever reads a record cannot find out by trying what was asked.
 ///
 /// The full digest alone decides whether two payloads are the same; the part digests only say where they differ.
 #[derive(Clone, Copy)]
@@ -92,25 +101,36 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// The length of [`to_bytes`](Self::to_bytes).
     pub const BYTES: usize = 1 + blake3::OUT_LEN + 8 * Part::COUNT;
-    const FORMAT: u8 = 1;
+    const FORMAT: u8 = 2;
 
-    /// Starts a fingerprint without any part.
-    pub fn builder() -> FingerprintBuilder {
-        FingerprintBuilder { digests: [None; Part::COUNT] }
+    /// Starts a fingerprint without any part, keyed by no secret.
+    pub const fn builder() -> FingerprintBuilder<'static> {
+        FingerprintBuilder { secret: None, digests: [None; Part::COUNT] }
+    }
+
+    /// Starts a fingerprint without any part, keyed by `secret`.
+    pub const fn keyed(secret: &Secret) -> FingerprintBuilder<'_> {
+        FingerprintBuilder { secret: Some(secret), digests: [None; Part::COUNT] }
     }
 
     /// The parts in which `other` differs.
     ///
-    /// When credentials differ nothing else is named: a refusal must not tell one caller about another's payload.
+    /// When the secrets differ nothing else can be compared. When credentials differ nothing else is named: a refusal
+    /// must not tell one caller about another's payload.
     pub fn differing_parts(&self, other: &Self) -> Parts {
         let differs = |part: Part| self.parts[part as usize] != other.parts[part as usize];
-        if differs(Part::Credentials) {
-            return Parts::from_iter([Part::Credentials]);
+        match [Part::Secret, Part::Credentials].into_iter().find(|part| differs(*part)) {
+            Some(alone) => Parts::from_iter([alone]),
+            None => Part::ALL.into_iter().filter(|part| differs(*part)).collect(),
         }
-        Part::ALL.into_iter().filter(|part| differs(*part)).collect()
     }
 
-    /// The bytes a store keeps: a format byte, the full digest, the part digests.
+    /// Whether both are keyed by one secret, or by none, and so can be compared part by part.
+    pub(crate) const fn shares_secret(&self, other: &Self) -> bool {
+        self.parts[Part::Secret as usize] == other.parts[Part::Secret as usize]
+    }
+
+    /// The bytes a store keeps: a format byte, the full digest, the part digests, the secret's last.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0] = Self::FORMAT;
@@ -163,36 +183,35 @@ pub struct FingerprintError;
 
 /// Collects the parts of a payload; the order in which they are given does not matter.
 #[derive(Debug, Clone)]
-pub struct FingerprintBuilder {
+pub struct FingerprintBuilder<'s> {
+    secret: Option<&'s Secret>,
     digests: [Option<blake3::Hash>; Part::COUNT],
 }
 
-impl FingerprintBuilder {
-    /// Sets `part` to the digest of `bytes`. A part never set differs from one set to no bytes.
+impl FingerprintBuilder<'_> {
+    /// Sets `part` to the digest of `bytes`. A part never set differs from one set to no bytes. [`Part::Secret`] is what
+    /// the fingerprint was started with, whatever is set here.
     #[must_use]
     pub fn part(self, part: Part, bytes: &[u8]) -> Self {
-        self.digest(part, blake3::hash(bytes))
+        let digest = self.secret.map_or_else(|| blake3::hash(bytes), |secret| secret.hash(bytes));
+        self.digest(part, digest)
     }
 
     /// Sets `part` to the digest of fields, each framed by its length.
     #[must_use]
     pub fn fields<'a>(self, part: Part, fields: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = blake3::Hasher::new();
+        let mut hasher = self.hasher();
         for field in fields {
             hasher.update(&(field.len() as u64).to_le_bytes()).update(field);
         }
         self.digest(part, hasher.finalize())
     }
 
-    fn digest(mut self, part: Part, digest: blake3::Hash) -> Self {
-        self.digests[part as usize] = Some(digest);
-        self
-    }
-
     /// The fingerprint of the parts set so far.
-    pub fn build(self) -> Fingerprint {
-        let mut hasher = blake3::Hasher::new();
+    pub fn build(mut self) -> Fingerprint {
+        let mut hasher = self.hasher();
         hasher.update(b"idempotency fingerprint 1");
+        self.digests[Part::Secret as usize] = None;
         let mut parts = [0; Part::COUNT];
         for ((tag, digest), short) in (0u8..).zip(self.digests).zip(&mut parts) {
             let Some(digest) = digest else { continue };
@@ -200,53 +219,19 @@ impl FingerprintBuilder {
             let (head, _) = digest.as_bytes().split_first_chunk().expect("a digest is longer than 8 bytes");
             *short = u64::from_le_bytes(*head);
         }
+        parts[Part::Secret as usize] = self.secret.map_or(0, Secret::tag);
         Fingerprint { digest: hasher.finalize(), parts }
+    }
+
+    fn hasher(&self) -> blake3::Hasher {
+        self.secret.map_or_else(blake3::Hasher::new, Secret::hasher)
+    }
+
+    fn digest(mut self, part: Part, digest: blake3::Hash) -> Self {
+        self.digests[part as usize] = Some(digest);
+        self
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample(body: &[u8], credentials: &[u8]) -> Fingerprint {
-        Fingerprint::builder()
-            .part(Part::Method, b"POST")
-            .part(Part::Body, body)
-            .part(Part::Credentials, credentials)
-            .build()
-    }
-
-    #[test]
-    fn names_the_parts_that_differ() {
-        assert_eq!(sample(b"a", b"x"), sample(b"a", b"x"));
-        assert_ne!(sample(b"a", b"x"), sample(b"b", b"x"));
-        let differing = sample(b"a", b"x").differing_parts(&sample(b"b", b"x"));
-        assert_eq!(differing.iter().collect::<Vec<_>>(), [Part::Body]);
-    }
-
-    #[test]
-    fn other_credentials_hide_every_other_difference() {
-        let differing = sample(b"a", b"x").differing_parts(&sample(b"b", b"y"));
-        assert_eq!(differing.iter().collect::<Vec<_>>(), [Part::Credentials]);
-    }
-
-    #[test]
-    fn an_empty_part_is_not_an_absent_one() {
-        let absent = Fingerprint::builder().build();
-        let empty = Fingerprint::builder().part(Part::Query, b"").build();
-        assert_ne!(absent, empty);
-        assert!(absent.differing_parts(&empty).contains(Part::Query));
-    }
-
-    #[test]
-    fn bytes_round_trip_and_foreign_bytes_are_refused() {
-        let fingerprint = sample(b"a", b"x");
-        let read = Fingerprint::from_bytes(&fingerprint.to_bytes()).unwrap();
-        assert_eq!(read, fingerprint);
-        assert_eq!(read.parts, fingerprint.parts);
-        assert_eq!(Fingerprint::from_bytes(b"short"), Err(FingerprintError));
-        let mut other = fingerprint.to_bytes();
-        other[0] = 9;
-        assert_eq!(Fingerprint::from_bytes(&other), Err(FingerprintError));
-    }
-}
+mod tests;

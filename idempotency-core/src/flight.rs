@@ -18,7 +18,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{Address, Claim, Fingerprint, Operation, StoreErrorKind, Vacant, policy::Bounds};
+use crate::{Address, Claim, Operation, StoreErrorKind, Vacant, policy::Bounds};
 
 /// The flights of an engine.
 #[derive(Debug)]
@@ -60,12 +60,11 @@ impl Flights {
         let mut table = self.table();
         let known = table.get(op.address()).and_then(Weak::upgrade);
         if let Some(flight) = known.filter(|flight| !flight.is_over()) {
-            return (flight.fingerprint == *op.fingerprint()).then_some(flight);
+            return (flight.op == *op).then_some(flight);
         }
         let flight = Arc::new(Flight {
             flights: Arc::clone(self),
-            address: *op.address(),
-            fingerprint: *op.fingerprint(),
+            op: op.clone(),
             stage: watch::Sender::new(Stage::Unknown),
             baton: Semaphore::new(1),
             nudge: Notify::new(),
@@ -84,8 +83,7 @@ impl Flights {
 #[derive(Debug)]
 pub(crate) struct Flight {
     flights: Arc<Flights>,
-    address: Address,
-    fingerprint: Fingerprint,
+    op: Operation,
     stage: watch::Sender<Stage>,
     baton: Semaphore,
     nudge: Notify,
@@ -146,8 +144,8 @@ impl Drop for Flight {
     fn drop(&mut self) {
         let mut table = self.flights.table();
         // Another flight may have taken this one's place since.
-        if table.get(&self.address).is_some_and(|flight| flight.strong_count() == 0) {
-            table.remove(&self.address);
+        if table.get(self.op.address()).is_some_and(|flight| flight.strong_count() == 0) {
+            table.remove(self.op.address());
         }
     }
 }

@@ -44,7 +44,7 @@ mod waiting;
 pub use claim::{Claim, Release, Resolution, Settled, Standing, Vacant};
 pub use engine::{ClaimError, Drained, Engine};
 pub use erased::DynStore;
-pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintError, Part, Parts};
+pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintError, Part, Parts, Secret};
 pub use inspect::{Inspect, Select};
 pub use keeper::LeaseLost;
 pub use key::{Key, KeyError};

@@ -4,7 +4,8 @@
 //! random histories. Rows are numbered as in ARCHITECTURE.md; the first matching row wins.
 //!
 //! `now` is the store's clock, read in the deciding write after any lock wait. A point of time is past when it is
-//! not later than `now`.
+//! not later than `now`. A payload is the same when the operation [accepts](Operation::accepts) the recorded fingerprint,
+//! which only a grant writes.
 
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub fn claim(record: Option<&Record>, op: &Operation, bid: &Bid, now: Timestamp)
     let mine = record.filter(|record| record.holder == bid.holder);
     if let Some(record) = mine {
         match &record.phase {
-            Phase::InFlight { fingerprint, until } if fingerprint == op.fingerprint() => {
+            Phase::InFlight { fingerprint, until } if op.accepts(fingerprint) => {
                 let until = (*until).max(now.plus(bid.lease));
                 let phase = Phase::InFlight { fingerprint: *fingerprint, until };
                 let renewed = Record { phase, ..record.clone() };
@@ -73,10 +74,10 @@ pub fn look(record: Option<&Record>, op: &Operation, now: Timestamp) -> Claim<Va
         },
         Phase::InFlight { fingerprint, until } => (fingerprint, Claim::InFlight { left: until.since(now) }), // row 9
     };
-    if fingerprint == op.fingerprint() {
+    if op.accepts(fingerprint) {
         verdict
     } else {
-        Claim::Mismatch(fingerprint.differing_parts(op.fingerprint())) // row 5
+        Claim::Mismatch(op.differing_parts(fingerprint)) // row 5
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Fingerprint, Key};
+use crate::{Fingerprint, Key, Parts};
 
 /// Which kind of door an operation came through. One key used at two doors is two operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -128,12 +128,19 @@ impl fmt::Debug for Address {
 pub struct Operation {
     address: Address,
     fingerprint: Fingerprint,
+    previous: Option<Fingerprint>,
 }
 
 impl Operation {
     /// The operation that asks `fingerprint` at `address`.
     pub const fn new(address: Address, fingerprint: Fingerprint) -> Self {
-        Self { address, fingerprint }
+        Self { address, fingerprint, previous: None }
+    }
+
+    /// The same operation, known by `previous` too: what is asked, under the secret that was in use before.
+    #[must_use]
+    pub const fn with_previous(self, previous: Fingerprint) -> Self {
+        Self { previous: Some(previous), ..self }
     }
 
     /// Where its record stands.
@@ -141,15 +148,33 @@ impl Operation {
         &self.address
     }
 
-    /// What was asked.
+    /// What was asked, as a grant records it.
     pub const fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+
+    /// What was asked, as a record from before a change of secrets may have it.
+    pub const fn previous(&self) -> Option<&Fingerprint> {
+        self.previous.as_ref()
+    }
+
+    /// Whether a record with this fingerprint is of the same payload.
+    pub fn accepts(&self, recorded: &Fingerprint) -> bool {
+        self.fingerprint == *recorded || self.previous.is_some_and(|previous| previous == *recorded)
+    }
+
+    /// The parts in which a record's payload differs; [`Part::Secret`](crate::Part::Secret) alone when it was recorded
+    /// under a secret that this operation was not digested with.
+    pub fn differing_parts(&self, recorded: &Fingerprint) -> Parts {
+        let comparable = self.previous.filter(|previous| previous.shares_secret(recorded));
+        comparable.unwrap_or(self.fingerprint).differing_parts(recorded)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Part, Secret};
 
     fn address(scope: &Scope, key: &str) -> Address {
         Address::new(Door::Http, scope, &Key::new(key).unwrap())
@@ -182,5 +207,20 @@ mod tests {
         let scope = Scope::principal("alice").in_tenant("acme");
         let shown = format!("{scope:?} {:?}", address(&scope, "order-1"));
         assert!(!shown.contains("alice") && !shown.contains("acme") && !shown.contains("order-1"), "{shown}");
+    }
+
+    #[test]
+    fn a_record_is_known_under_the_current_and_the_previous_secret() {
+        let asked = |id: u32, body: &[u8]| {
+            Fingerprint::keyed(&Secret::new(id, [id as u8; 32])).part(Part::Body, body).build()
+        };
+        let op = Operation::new(address(&Scope::shared(), "k"), asked(2, b"a")).with_previous(asked(1, b"a"));
+        assert!(op.accepts(&asked(2, b"a")) && op.accepts(&asked(1, b"a")));
+        for (recorded, part) in
+            [(asked(2, b"b"), Part::Body), (asked(1, b"b"), Part::Body), (asked(3, b"a"), Part::Secret)]
+        {
+            assert!(!op.accepts(&recorded));
+            assert_eq!(op.differing_parts(&recorded), Parts::from_iter([part]), "{recorded:?}");
+        }
     }
 }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header, request::Parts};
 use idempotency_core::{
-    Address, Door, Fingerprint, Key, Operation, Outcome,
-    profile::http::{Answer, Fields, Head, Payload, Refusal, Stored, Tombstone, headers},
+    Address, Door, Key, Operation, Outcome,
+    profile::http::{Answer, Fields, Head, Refusal, Stored, Tombstone, headers},
 };
 
 use crate::{
@@ -20,24 +20,14 @@ pub(crate) fn operation(
     parts: &Parts,
     key: &Key,
     caller: &Caller<'_>,
-    body: &[u8],
+    body: &Bytes,
 ) -> Operation {
-    Operation::new(Address::new(Door::Http, &caller.scope, key), fingerprint(policy, parts, caller, body))
-}
-
-fn fingerprint(policy: &Policy, parts: &Parts, caller: &Caller<'_>, body: &[u8]) -> Fingerprint {
-    let uri = (policy.uri)(parts);
-    let line = |name| parts.headers.get(name).map(HeaderValue::as_bytes);
-    let payload = Payload {
-        method: parts.method.as_str(),
-        path: uri.path(),
-        query: uri.query(),
-        content_type: line(header::CONTENT_TYPE),
-        content_encoding: line(header::CONTENT_ENCODING),
-        body,
-        credentials: &caller.credentials,
-    };
-    payload.fingerprint()
+    let (asked, previous) = policy.fingerprints.take(parts, (policy.uri)(parts), caller, body);
+    let op = Operation::new(Address::new(Door::Http, &caller.scope, key), asked);
+    match previous {
+        Some(previous) => op.with_previous(previous),
+        None => op,
+    }
 }
 
 /// The request again, its body now in memory.

@@ -24,10 +24,10 @@ pub use body::{RequestBody, ResponseBody};
 pub use error::BoxError;
 pub use future::ResponseFuture;
 pub use idempotency_core::{
-    Drained, Fence, Key, LeaseLost, OnLapse, Scope, Store,
+    Drained, Fence, Key, LeaseLost, OnLapse, Scope, Secret, Store,
     event::{Event, Observer},
     policy::PolicyError,
-    profile::http::{Code, Ending, KeySyntax, OnServerError, headers::ReplayedFields},
+    profile::http::{BodyReading, Code, Ending, KeySyntax, OnServerError, headers::ReplayedFields},
 };
 pub use layer::IdempotencyLayer;
 pub use policy::{Oversized, Policy, PolicyBuilder, RunFuture};

@@ -11,11 +11,13 @@ use idempotency_core::{
     },
 };
 
+use self::fingerprint::Fingerprints;
 use crate::scope::Callers;
 
 pub use builder::PolicyBuilder;
 
 mod builder;
+mod fingerprint;
 
 /// A run on its way to a task of its own.
 pub type RunFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -42,6 +44,7 @@ pub struct Policy {
     pub(crate) required: bool,
     pub(crate) callers: Callers,
     pub(crate) uri: fn(&Parts) -> &Uri,
+    pub(crate) fingerprints: Fingerprints,
     pub(crate) max_request_bytes: usize,
     pub(crate) max_response_bytes: usize,
     pub(crate) oversized: Oversized,
@@ -64,6 +67,7 @@ impl Default for Policy {
             required: false,
             callers: Callers::ByCredentials(Credentials::default()),
             uri: |parts| &parts.uri,
+            fingerprints: Fingerprints::default(),
             max_request_bytes: 1 << 20,
             max_response_bytes: 1 << 20,
             oversized: Oversized::default(),

@@ -9,8 +9,11 @@ use idempotency_core::{
     profile::http::{Credentials, KeySyntax, OnServerError, headers::ReplayedFields},
 };
 
+use self::fingerprint::FingerprintOptions;
 use super::{Oversized, Policy, RunFuture};
 use crate::scope::{Callers, Principal};
+
+mod fingerprint;
 
 /// Builds a [`Policy`]; [`build`](Self::build) says which rule it breaks.
 #[derive(Default)]
@@ -20,6 +23,7 @@ pub struct PolicyBuilder {
     or_shared: bool,
     credentials: Option<Credentials>,
     shared: bool,
+    fingerprint: FingerprintOptions,
 }
 
 impl PolicyBuilder {
@@ -248,6 +252,7 @@ impl PolicyBuilder {
             ));
         }
         self.policy.callers = self.callers()?;
+        self.policy.fingerprints = self.fingerprint.rules(&self.policy.header)?;
         Ok(self.policy)
     }
 

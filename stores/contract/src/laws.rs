@@ -10,3 +10,4 @@ pub(crate) mod purge;
 pub(crate) mod race;
 pub(crate) mod renewal;
 pub(crate) mod retention;
+pub(crate) mod secrets;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use idempotency_core::{
     Address, Bid, Claim, Fingerprint, Holder, Inspect, Keep, Lease, Media, OnLapse, Operation, Outcome, Part,
-    Record, Release, Settled, Store, clock::Clock,
+    Record, Release, Secret, Settled, Store, clock::Clock,
 };
 
 use crate::{Bench, Candidate, Expiry, Time, Violation, violation::demand_eq};
@@ -111,6 +111,15 @@ pub(crate) fn operation() -> Operation {
 pub(crate) fn asking(address: Address, body: &[u8]) -> Operation {
     let fingerprint = Fingerprint::builder().part(Part::Method, b"POST").part(Part::Body, body).build();
     Operation::new(address, fingerprint)
+}
+
+/// The secret of a service, the one that took its place, and one that nobody knows.
+pub(crate) const SECRETS: [Secret; 3] =
+    [Secret::new(1, [1; 32]), Secret::new(2, [2; 32]), Secret::new(3, [3; 32])];
+
+/// What `body` is under `secret`.
+pub(crate) fn asked(secret: &Secret, body: &[u8]) -> Fingerprint {
+    Fingerprint::keyed(secret).part(Part::Method, b"POST").part(Part::Body, body).build()
 }
 
 /// The same key with another payload.

@@ -35,7 +35,7 @@ CREATE TABLE idempotency_records (
         AND on_lapse BETWEEN 0 AND 1
         AND retention >= 0
         AND coalesce(CASE WHEN phase IN (1, 2, 4)
-            THEN length(fingerprint) = 97 AND substr(fingerprint, 1, 1) = x'01'
+            THEN length(fingerprint) = 105 AND substr(fingerprint, 1, 1) = x'02'
             ELSE fingerprint IS NULL END, 0)
         AND coalesce(CASE WHEN phase IN (1, 2, 3) THEN until >= 0 ELSE until IS NULL END, 0)
         AND coalesce(CASE WHEN phase = 2 THEN gone >= 0 ELSE gone IS NULL END, 0)

@@ -70,6 +70,7 @@ impl Store for SqliteStore {
             .bind(integer(as_micros(bid.retention)))
             .bind(integer(now.as_micros()))
             .bind(integer(now.plus(bid.lease).as_micros()))
+            .bind(op.previous().map(|previous| previous.to_bytes().to_vec()))
             .fetch_optional(transition.connection())
             .await
             .map_err(not_applied)?;

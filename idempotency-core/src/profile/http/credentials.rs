@@ -1,6 +1,9 @@
 //! What tells one caller from another when no scope does.
 
-use super::syntax::trim_ows;
+use super::{
+    selected::{SelectedHeaders, in_order},
+    syntax::trim_ows,
+};
 
 /// The headers that carry credentials unless a policy names others.
 pub const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
@@ -12,14 +15,14 @@ const COOKIE: &str = "cookie";
 /// The default takes the whole of [`CREDENTIAL_HEADERS`]. The order in which names are given does not matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
-    headers: Vec<Box<str>>,
+    headers: SelectedHeaders,
     cookies: Option<Vec<Box<str>>>,
 }
 
 impl Credentials {
     /// No credentials at all: for a service with a scope, or whose callers share everything.
-    pub const fn none() -> Self {
-        Self { headers: Vec::new(), cookies: None }
+    pub fn none() -> Self {
+        Self { headers: SelectedHeaders::default(), cookies: None }
     }
 
     /// The whole value of each of these headers. Their case does not matter.
@@ -28,10 +31,7 @@ impl Credentials {
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
-        Self {
-            headers: in_order(names.into_iter().map(|name| name.as_ref().to_ascii_lowercase())),
-            cookies: None,
-        }
+        Self { headers: SelectedHeaders::new(names), cookies: None }
     }
 
     /// Binds these cookies in place of the whole `Cookie` header, which browsers fill with much that changes between
@@ -55,10 +55,10 @@ impl Credentials {
     where
         L: IntoIterator<Item = &'a [u8]>,
     {
-        let whole = self.headers.iter().filter(|name| self.cookies.is_none() || ***name != *COOKIE);
+        let whole = self.headers.names().filter(|name| self.cookies.is_none() || *name != COOKIE);
         let mut read = Vec::new();
         for name in whole {
-            read.extend(lines(name).into_iter().map(|value| (&**name, value)));
+            read.extend(lines(name).into_iter().map(|value| (name, value)));
         }
         for name in self.cookies.iter().flatten() {
             let pairs = lines(COOKIE).into_iter().flat_map(|line| line.split(|byte| *byte == b';'));
@@ -78,13 +78,6 @@ impl Default for Credentials {
 fn cookie_name(pair: &[u8]) -> &[u8] {
     let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
     trim_ows(&pair[..end])
-}
-
-fn in_order(names: impl Iterator<Item = String>) -> Vec<Box<str>> {
-    let mut names: Vec<_> = names.map(String::into_boxed_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 #[cfg(test)]

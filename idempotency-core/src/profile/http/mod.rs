@@ -5,6 +5,7 @@
 //! | which operation | [`KeySyntax`] reads the `Idempotency-Key` lines |
 //! | whose, without a scope | [`Credentials`] picks what tells one caller from another |
 //! | what it says | [`Payload`] is the request without what changes from try to try; its fingerprint |
+//! | what its body says | [`BodyReading`] makes one [`BodyContent`] of all spellings, where a policy asks for it |
 //! | how the run ended | [`Ending`], by the handler's word or by [`ending_of`] a status |
 //! | what a replay gives back | [`ReplayedFields`] of an [`Answer`], read back as [`Stored`] |
 //! | what is answered instead | [`Refusal`], one [`Code`] each, explained in [`problems`] |
@@ -15,7 +16,9 @@ mod answer;
 mod credentials;
 mod ending;
 mod payload;
+mod reading;
 mod refusal;
+mod selected;
 mod syntax;
 
 pub mod headers;
@@ -26,5 +29,7 @@ pub use credentials::{CREDENTIAL_HEADERS, Credentials};
 pub use ending::{Ending, OnServerError, ending_of};
 pub use headers::ReplayedFields;
 pub use payload::Payload;
+pub use reading::{BodyContent, BodyReading};
 pub use refusal::{Code, RETRY_AFTER_CAP, Refusal};
+pub use selected::SelectedHeaders;
 pub use syntax::{KeyRule, KeySyntax};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::syntax::trim_ows;
-use crate::{Fingerprint, FingerprintBuilder, Part};
+use super::{BodyContent, syntax::trim_ows};
+use crate::{Fingerprint, FingerprintBuilder, Part, Secret};
 
 /// The parts of a request that make it this request and no other.
 ///
@@ -21,25 +21,24 @@ pub struct Payload<'a> {
     pub content_type: Option<&'a [u8]>,
     /// The `Content-Encoding` value. Its case does not count.
     pub content_encoding: Option<&'a [u8]>,
-    /// The body's bytes, as the door reads them.
-    pub body: &'a [u8],
+    /// What counts of the body: its bytes as the door reads them, unless a policy says otherwise.
+    pub body: &'a BodyContent<'a>,
+    /// Headers that a policy selects, from [`SelectedHeaders::read`](super::SelectedHeaders::read).
+    pub headers: &'a [(&'a str, &'a [u8])],
     /// What binds the request to its caller, from [`Credentials::read`](super::Credentials::read); empty when a scope
     /// does.
     pub credentials: &'a [(&'a str, &'a [u8])],
 }
 
 impl Payload<'_> {
-    /// The fingerprint of these parts.
-    pub fn fingerprint(&self) -> Fingerprint {
-        self.parts().build()
-    }
-
-    /// The same parts before they are sealed, for a policy that adds to them or reads the body another way.
-    pub fn parts(&self) -> FingerprintBuilder {
-        let mut parts = Fingerprint::builder()
-            .part(Part::Method, self.method.as_bytes())
-            .part(Part::Path, self.path.as_bytes())
-            .part(Part::Body, self.body);
+    /// The fingerprint of these parts, keyed by `secret` if there is one.
+    pub fn fingerprint(&self, secret: Option<&Secret>) -> Fingerprint {
+        let parts = match secret {
+            None => Fingerprint::builder(),
+            Some(secret) => Fingerprint::keyed(secret),
+        };
+        let mut parts =
+            parts.part(Part::Method, self.method.as_bytes()).part(Part::Path, self.path.as_bytes());
         if let Some(query) = self.query {
             parts = parts.part(Part::Query, query.as_bytes());
         }
@@ -49,28 +48,48 @@ impl Payload<'_> {
         if let Some(value) = self.content_encoding {
             parts = parts.part(Part::ContentEncoding, &lower(trim_ows(value)));
         }
-        if !self.credentials.is_empty() {
-            let fields = self.credentials.iter().flat_map(|(name, value)| [name.as_bytes(), value]);
-            parts = parts.fields(Part::Credentials, fields);
-        }
-        parts
+        parts = fields(parts, Part::Headers, self.headers);
+        parts = fields(parts, Part::Credentials, self.credentials);
+        body(parts, self.body).build()
     }
 }
 
-/// Shows sizes only: bodies and credentials are never printed.
+/// Nothing read is nothing set: a part without fields is absent.
+fn fields<'s>(parts: FingerprintBuilder<'s>, part: Part, fields: &[(&str, &[u8])]) -> FingerprintBuilder<'s> {
+    if fields.is_empty() {
+        return parts;
+    }
+    parts.fields(part, fields.iter().flat_map(|(name, value)| [name.as_bytes(), value]))
+}
+
+/// Whatever was read of a body is framed under the name of its reading, so that none passes for another's.
+fn body<'s>(parts: FingerprintBuilder<'s>, content: &BodyContent<'_>) -> FingerprintBuilder<'s> {
+    match content {
+        BodyContent::Bytes(bytes) => parts.part(Part::Body, bytes),
+        BodyContent::Unreadable(bytes) => parts.fields(Part::Body, [&b"unreadable"[..], bytes]),
+        BodyContent::Json(text) => parts.fields(Part::Body, [&b"json"[..], text]),
+        BodyContent::Multipart(form) => {
+            parts.fields(Part::Body, [&b"multipart"[..]].into_iter().chain(form.iter().copied()))
+        }
+        BodyContent::Own(meaning) => parts.fields(Part::Body, [&b"own"[..], meaning]),
+        BodyContent::LeftOut => parts,
+    }
+}
+
+/// Shows kinds and counts only: bodies and credentials are never printed.
 impl std::fmt::Debug for Payload<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Payload")
             .field("method", &self.method)
             .field("path", &self.path)
-            .field("body_bytes", &self.body.len())
+            .field("body", &self.body)
             .field("credentials", &self.credentials.len())
             .finish_non_exhaustive()
     }
 }
 
 /// The media type of a `Content-Type` value: what stands before the first parameter, in lower case.
-fn essence(value: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn essence(value: &[u8]) -> Cow<'_, [u8]> {
     let end = value.iter().position(|byte| *byte == b';').unwrap_or(value.len());
     lower(trim_ows(&value[..end]))
 }

@@ -190,6 +190,11 @@ impl Refusal {
             let differing = Parts::from_iter([Part::Credentials]);
             return Self { differing, ..Self::new(Code::CredentialsMismatch, detail) };
         }
+        if parts.contains(Part::Secret) {
+            let detail = "this key was first used under a secret the service no longer knows; \
+                          whether this is the same request cannot be told, and it was not run";
+            return Self { differing: parts, ..Self::new(Code::FingerprintMismatch, detail) };
+        }
         let names: Vec<_> = parts.iter().map(Part::name).collect();
         let detail = if names.is_empty() {
             Cow::from("this key was first used with another payload")

@@ -10,7 +10,7 @@ use idempotency_core::{
     machine::{self, Step},
 };
 
-use crate::scene::asking;
+use crate::scene::{SECRETS, asked, asking};
 
 #[derive(Debug, Clone)]
 pub(super) enum Input {
@@ -122,7 +122,7 @@ impl Cast {
             _ => *one_of(rng, &self.holders),
         };
         let lease = Lease::unconfirmed(address, holder);
-        let op = asking(address, if rng.bool() { b"100 EUR to Bob" } else { b"900 EUR to Bob" });
+        let op = operation(rng, address);
         match rng.u8(..20) {
             0..8 => Input::Claim(op, self.bid(rng)),
             8..10 => Input::Look(op),
@@ -149,6 +149,18 @@ impl Cast {
 
     fn resolution(&self, rng: &mut Rng) -> Resolution {
         if rng.bool() { Resolution::NotApplied } else { Resolution::Applied(outcome(rng), self.keep(rng)) }
+    }
+}
+
+/// One of two payloads, mostly as a host asks it that knows the secret of the record there.
+fn operation(rng: &mut Rng, address: Address) -> Operation {
+    let body = if rng.bool() { b"100 EUR to Bob" } else { b"900 EUR to Bob" };
+    let [old, new, _] = &SECRETS;
+    match rng.u8(..8) {
+        0 => asking(address, body),
+        1..4 => Operation::new(address, asked(old, body)),
+        4..7 => Operation::new(address, asked(new, body)).with_previous(asked(old, body)),
+        _ => Operation::new(address, asked(new, body)),
     }
 }
 

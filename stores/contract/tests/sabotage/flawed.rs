@@ -9,7 +9,11 @@ use idempotency_core::{
     machine::{self, Step},
 };
 
-use crate::{flaw::Flaw, reference::Reference};
+use crate::{
+    flaw::Flaw,
+    payload::{heard, miswrite},
+    reference::Reference,
+};
 
 #[derive(Debug)]
 pub(crate) struct Flawed {
@@ -68,9 +72,13 @@ impl Flawed {
         now: Timestamp,
     ) -> Step<Claim<Lease>> {
         let bid = &Bid { lease: self.span(bid.lease), ..*bid };
+        let op = &heard(self.flaw, op, record);
         let read = self.misread(record, op, &bid.holder, now);
         let mut step = machine::claim(read.as_ref(), op, bid, now);
         let adopted = record.is_some_and(|record| record.holder == bid.holder);
+        if let (Some(write), Some(record)) = (&mut step.write, record) {
+            miswrite(self.flaw, write, record, op);
+        }
         match (self.flaw, &mut step) {
             (
                 Flaw::FenceIgnoresTheClock | Flaw::ReleaseForgets,
@@ -279,6 +287,7 @@ impl Store for Flawed {
 
     async fn look(&self, op: &Operation) -> Result<Claim<Vacant>, StoreError> {
         Ok(self.right.step(&self.place(op.address()), |record, now| {
+            let op = &heard(self.flaw, op, record);
             let read = self.misread(record, op, &nobody(), now);
             let mut verdict = machine::look(read.as_ref(), op, now);
             if let (Flaw::MismatchNamesNothing, Claim::Mismatch(parts)) = (self.flaw, &mut verdict) {

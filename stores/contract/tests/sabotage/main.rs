@@ -4,6 +4,7 @@
 
 mod flaw;
 mod flawed;
+mod payload;
 mod reference;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -111,11 +112,33 @@ flaws! {
     FenceRestartsAfterRelease breaks [fence_rises_with_each_grant];
     FenceIgnoresTheClock breaks [first_claim_is_attempt_one, fence_rises_with_each_grant];
     AttemptIsNotCounted breaks [takeover_is_the_next_attempt];
-    ReplyIsNotAdopted breaks [lost_claim_reply_is_adopted, copies_of_one_claim_share_one_grant];
+    ReplyIsNotAdopted breaks [
+        lost_claim_reply_is_adopted,
+        copies_of_one_claim_share_one_grant,
+        payload_under_the_previous_secret_is_the_same,
+    ];
     AdoptionShortens breaks [lost_claim_reply_is_adopted];
     DelayedCopyIsGranted breaks [delayed_copy_of_a_released_claim_is_ended];
-    MismatchOverwrites breaks [mismatch_names_the_parts_and_writes_nothing];
-    MismatchNamesNothing breaks [mismatch_names_the_parts_and_writes_nothing];
+    MismatchOverwrites breaks [
+        mismatch_names_the_parts_and_writes_nothing,
+        record_under_an_unknown_secret_is_refused,
+    ];
+    MismatchNamesNothing breaks [
+        mismatch_names_the_parts_and_writes_nothing,
+        record_under_an_unknown_secret_is_refused,
+        mismatch_is_told_under_the_previous_secret_too,
+    ];
+    PreviousIsIgnored breaks [
+        payload_under_the_previous_secret_is_the_same,
+        takeover_records_the_current_secret,
+        mismatch_is_told_under_the_previous_secret_too,
+    ];
+    PreviousIsTrusted breaks [
+        mismatch_is_told_under_the_previous_secret_too,
+        record_under_an_unknown_secret_is_refused,
+    ];
+    AdoptionRewritesThePayload breaks [payload_under_the_previous_secret_is_the_same];
+    TakeoverKeepsThePayload breaks [takeover_records_the_current_secret];
     AddressIsCut breaks [
         addresses_are_independent,
         listing_pages_in_the_order_of_addresses,
@@ -146,7 +169,11 @@ flaws! {
     MediaIsOneByte breaks [outcomes_come_back_byte_for_byte];
     TombstoneIsLost breaks [tombstones_stay_tombstones];
     DurationsWrap breaks [endless_durations_do_not_overflow];
-    HoldIsTakenOver breaks [held_lapse_is_in_doubt_without_a_write, times_are_past_when_they_come];
+    HoldIsTakenOver breaks [
+        held_lapse_is_in_doubt_without_a_write,
+        times_are_past_when_they_come,
+        payload_under_the_previous_secret_is_the_same,
+    ];
     LapseIsWritten breaks [held_lapse_is_in_doubt_without_a_write];
     DoubtEndsAsReleased breaks [unknown_release_is_in_doubt_until_ended];
     ResolutionIgnoresTheFence breaks [resolution_names_the_doubt_by_its_fence];

@@ -79,6 +79,13 @@ fn other_credentials_name_nothing_else_and_say_that_renewed_ones_count() {
 }
 
 #[test]
+fn under_an_unknown_secret_the_detail_claims_no_difference() {
+    let refusal = Refusal::mismatch(Parts::from_iter([Part::Secret]));
+    assert_eq!(refusal.code, Code::FingerprintMismatch);
+    assert!(refusal.detail.contains("cannot be told") && !refusal.detail.contains("differs"));
+}
+
+#[test]
 fn a_store_that_fails_is_told_by_kind() {
     let cases = [
         (StoreErrorKind::Unavailable, Code::StoreUnavailable, Some(1)),
