@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// A point in a store's time: microseconds since the Unix epoch. Arithmetic saturates at [`NEVER`](Self::NEVER).
@@ -64,6 +64,33 @@ impl Clock for SystemClock {
     }
 }
 
+/// The host's clock when it was made, counted on by a clock that is never set: for a store that lives no longer than
+/// its process. A host clock that is set forward would let leases lapse that are being used.
+#[derive(Debug, Clone, Copy)]
+pub struct SteadyClock {
+    begun: Timestamp,
+    since: Instant,
+}
+
+impl SteadyClock {
+    /// A clock that begins with the host's time now.
+    pub fn new() -> Self {
+        Self { begun: SystemClock.now(), since: Instant::now() }
+    }
+}
+
+impl Default for SteadyClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SteadyClock {
+    fn now(&self) -> Timestamp {
+        self.begun.plus(self.since.elapsed())
+    }
+}
+
 /// A clock that stands still until a test moves it.
 #[derive(Debug)]
 pub struct ManualClock(AtomicU64);
@@ -108,6 +135,14 @@ mod tests {
         assert_eq!(Timestamp::NEVER.plus(Duration::from_secs(1)), Timestamp::NEVER);
         assert_eq!(as_micros(Duration::from_nanos(1)), 1);
         assert_eq!(as_micros(Duration::ZERO), 0);
+    }
+
+    #[test]
+    fn a_steady_clock_starts_with_the_hosts_and_never_goes_back() {
+        let before = SystemClock.now();
+        let clock = SteadyClock::new();
+        let (first, second) = (clock.now(), clock.now());
+        assert!(before <= first && first <= second);
     }
 
     #[test]

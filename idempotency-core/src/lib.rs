@@ -49,7 +49,7 @@ pub use inspect::{Inspect, Select};
 pub use keeper::LeaseLost;
 pub use key::{Key, KeyError};
 pub use lease::{Bid, Fence, Holder, Lease, OnLapse};
-pub use notify::Notify;
+pub use notify::{Bells, Notify};
 pub use operation::{Address, Door, Operation, Scope};
 pub use outcome::{Form, Keep, Media, Outcome};
 pub use permit::{Completion, Permit};

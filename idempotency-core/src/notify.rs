@@ -2,6 +2,8 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
+use tokio::sync::Notify as Bell;
+
 use crate::Address;
 
 /// A store, or something beside it, that can tell when a record may have ended: completed, released, or removed.
@@ -11,6 +13,41 @@ use crate::Address;
 pub trait Notify: Send + Sync + 'static {
     /// Ends when the record at `address` may have ended since the call.
     fn ended(&self, address: &Address) -> impl Future<Output = ()> + Send;
+}
+
+/// Wakes waiters within one process: what a store rings when a record of its own ends.
+///
+/// Addresses share bells, so some wake-ups are for another record; a look tells.
+#[derive(Debug)]
+pub struct Bells([Bell; Self::COUNT]);
+
+impl Bells {
+    const COUNT: usize = 64;
+
+    /// Silent bells.
+    pub fn new() -> Self {
+        Self(std::array::from_fn(|_| Bell::new()))
+    }
+
+    /// Wakes who waits for the record at `address`.
+    pub fn ring(&self, address: &Address) {
+        self.bell(address).notify_waiters();
+    }
+
+    /// Ends with the next [`ring`](Self::ring) for `address` after the call.
+    pub async fn rung(&self, address: &Address) {
+        self.bell(address).notified().await;
+    }
+
+    fn bell(&self, address: &Address) -> &Bell {
+        &self.0[usize::from(address.as_bytes()[0]) % Self::COUNT]
+    }
+}
+
+impl Default for Bells {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Any [`Notify`], or none.

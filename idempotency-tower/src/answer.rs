@@ -27,7 +27,7 @@ pub(crate) fn answer<G, B>(
         // Vacant for a moment, or a delayed copy of a claim that is over: the next try finds out.
         Claim::Granted(_) | Claim::Ended => Refusal::conflict(Duration::ZERO, policy.retry_after_cap),
     };
-    refuse(&refusal)
+    refuse(policy, &refusal)
 }
 
 /// Said once: a service whose callers' credentials change between tries wants a scope.

@@ -15,13 +15,13 @@ use tracing::{Dispatch, Span, instrument::Instrument, instrument::WithSubscriber
 
 /// Shared by an exchange and the future that polls it for its caller.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct Presence {
     claiming: AtomicBool,
     left_at: OnceLock<Instant>,
     left: Notify,
 }
 
-impl Waiting {
+impl Presence {
     /// From here on the exchange goes on without its caller: its claim is on its way.
     pub(crate) fn claims(&self) {
         self.claiming.store(true, Ordering::Release);
@@ -52,17 +52,17 @@ impl Waiting {
 /// Nothing is spawned for a caller that stays.
 pub(crate) struct Exchange<T: Send + 'static> {
     future: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
-    waiting: Arc<Waiting>,
+    presence: Arc<Presence>,
     runtime: Handle,
     span: Span,
     dispatch: Dispatch,
 }
 
 impl<T: Send + 'static> Exchange<T> {
-    pub(crate) fn new(future: Pin<Box<dyn Future<Output = T> + Send>>, waiting: Arc<Waiting>) -> Self {
+    pub(crate) fn new(future: Pin<Box<dyn Future<Output = T> + Send>>, presence: Arc<Presence>) -> Self {
         Self {
             future: Some(future),
-            waiting,
+            presence,
             runtime: Handle::current(),
             span: Span::current(),
             dispatch: tracing::dispatcher::get_default(Clone::clone),
@@ -83,8 +83,8 @@ impl<T: Send + 'static> Exchange<T> {
 impl<T: Send + 'static> Drop for Exchange<T> {
     fn drop(&mut self) {
         let Some(future) = self.future.take() else { return };
-        if self.waiting.claiming.load(Ordering::Acquire) {
-            self.waiting.leave();
+        if self.presence.claiming.load(Ordering::Acquire) {
+            self.presence.leave();
             let run = async move { drop(future.await) };
             self.runtime.spawn(run.instrument(self.span.clone()).with_subscriber(self.dispatch.clone()));
         }
@@ -93,6 +93,6 @@ impl<T: Send + 'static> Drop for Exchange<T> {
 
 impl<T: Send + 'static> fmt::Debug for Exchange<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("presence", &self.presence).finish_non_exhaustive()
     }
 }

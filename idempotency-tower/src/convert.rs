@@ -76,7 +76,7 @@ pub(crate) fn replay<B>(policy: &Policy, outcome: &Outcome) -> Response<Response
             Refusal::unreadable_record()
         }
     };
-    refuse(&refusal)
+    refuse(policy, &refusal)
 }
 
 fn whole<B>(answer: Answer) -> Option<Response<ResponseBody<B>>> {

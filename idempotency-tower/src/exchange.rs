@@ -17,11 +17,12 @@ use crate::{
     Attempt,
     answer::answer,
     body::{Held, RequestBody, ResponseBody},
-    caller::Waiting,
+    caller::Presence,
     convert::{operation, request},
     error::BoxError,
     gather::{GatherError, gather},
     layer::DoorState,
+    patience::Patience,
     refusal::refuse,
     run::run,
 };
@@ -31,10 +32,10 @@ pub(crate) async fn exchange<I, S, Q, P>(
     door: Arc<DoorState<S>>,
     key: Key,
     incoming: Request<Q>,
-    waiting: Arc<Waiting>,
+    presence: Arc<Presence>,
 ) -> Result<Response<ResponseBody<P>>, I::Error>
 where
-    I: Service<Request<RequestBody<Q>>, Response = Response<P>> + Send + 'static,
+    I: Service<Request<RequestBody<Q>>, Response = Response<P>> + Clone + Send + 'static,
     I::Future: Send + 'static,
     I::Error: Send + 'static,
     Q: Body<Data = Bytes> + Send + 'static,
@@ -44,18 +45,20 @@ where
     S: Store,
 {
     let (mut parts, body) = incoming.into_parts();
-    let caller = match door.policy.callers.identify(&parts) {
+    let policy = &door.policy;
+    let caller = match policy.callers.identify(&parts) {
         Ok(caller) => caller,
-        Err(refusal) => return Ok(refuse(&refusal)),
+        Err(refusal) => return Ok(refuse(policy, &refusal)),
     };
-    let held = match read(body, door.policy.max_request_bytes).await {
+    let held = match read(body, policy.max_request_bytes).await {
         Ok(held) => held,
-        Err(refusal) => return Ok(refuse(&refusal)),
+        Err(refusal) => return Ok(refuse(policy, &refusal)),
     };
-    let op = operation(&door.policy, &parts, &key, &caller, &held.bytes);
+    let op = operation(policy, &parts, &key, &caller, &held.bytes);
     drop(caller);
-    waiting.claims();
-    let permit = match claim(&door, &op).await {
+    let patience = Patience::of(policy, &parts.headers);
+    let inner = if patience.is_some() { unready(inner) } else { inner };
+    let permit = match claim(&door, &op, patience, &presence).await {
         Ok(permit) => permit,
         Err(answer) => return Ok(answer),
     };
@@ -66,23 +69,54 @@ where
         number: lease.attempt,
         lease_lost: permit.lease_lost(),
     });
-    run(inner, request(parts, held), permit, door, waiting).await
+    run(inner, request(parts, held), permit, door, presence).await
+}
+
+/// Whoever waits holds no readiness: it is given back, and asked for again before the run.
+fn unready<I: Clone>(ready: I) -> I {
+    let next = ready.clone();
+    drop(ready);
+    next
 }
 
 /// A permit to run, or what to answer instead.
 async fn claim<S: Store, B>(
     door: &DoorState<S>,
     op: &Operation,
+    patience: Option<Patience>,
+    presence: &Presence,
 ) -> Result<Permit<S>, Response<ResponseBody<B>>> {
-    match door.engine.claim(op, &door.policy.terms).await {
-        Ok(Claim::Granted(permit)) => Ok(permit),
-        Ok(refused) => Err(answer(&door.policy, op.address(), refused.map(drop))),
-        Err(ClaimError::Overloaded { bound }) => Err(refuse(&Refusal::overloaded(bound))),
-        Err(ClaimError::Store(error)) => {
-            tracing::error!(operation = %op.address(), error = &error as &dyn Error, "a claim failed");
-            Err(refuse(&Refusal::store(&error)))
+    let policy = &door.policy;
+    let claim = match &patience {
+        None => {
+            presence.claims();
+            door.engine.claim(op, &policy.terms).await
         }
-        Err(error) => Err(refuse(&Refusal::new(Code::Internal, error.to_string()))),
+        // A copy whose caller leaves while it waits stops waiting; only a run goes on without its caller.
+        Some(patience) => door.engine.claim_within(op, &policy.terms, patience.limit).await,
+    };
+    let answer = match claim {
+        Ok(Claim::Granted(permit)) => {
+            presence.claims();
+            return Ok(permit);
+        }
+        Ok(refused) => answer(policy, op.address(), refused.map(drop)),
+        Err(error) => refuse(policy, &refusal_of(op, &error)),
+    };
+    Err(match patience {
+        Some(patience) => patience.applied(answer),
+        None => answer,
+    })
+}
+
+fn refusal_of(op: &Operation, error: &ClaimError) -> Refusal {
+    match error {
+        ClaimError::Overloaded { bound } => Refusal::overloaded(*bound),
+        ClaimError::Store(error) => {
+            tracing::error!(operation = %op.address(), error = error as &dyn Error, "a claim failed");
+            Refusal::store(error)
+        }
+        error => Refusal::new(Code::Internal, error.to_string()),
     }
 }
 

@@ -10,7 +10,7 @@ use idempotency_core::Address;
 
 use crate::{
     body::Held,
-    caller::Waiting,
+    caller::Presence,
     error::{BoxError, report_broken, report_panic},
 };
 
@@ -52,13 +52,13 @@ pub(crate) enum Collected {
 }
 
 /// The whole response body; its panics and errors are caught.
-pub(crate) async fn collect<B>(body: B, waiting: &Waiting, address: &Address) -> Collected
+pub(crate) async fn collect<B>(body: B, presence: &Presence, address: &Address) -> Collected
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
     let abandoned = async {
-        let left_at = waiting.left().await;
+        let left_at = presence.left().await;
         tokio::time::sleep_until(left_at + DRAIN_LIMIT).await;
     };
     let gathered = tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use idempotency_core::{Drained, Engine, Store, event::Observer};
+use idempotency_core::{Drained, Engine, Notify, Store, event::Observer};
 use tower_layer::Layer;
 
 use crate::{IdempotencyService, Policy};
@@ -43,12 +43,34 @@ impl<S: Store> IdempotencyLayer<S> {
         Self { door: Arc::new(DoorState { engine, policy }) }
     }
 
+    /// A layer on the same engine under another policy, for a route or a router of its own. The bounds are the engine's:
+    /// what `policy` says of `store_timeout`, `max_live_runs` and `max_waiters` does not count here.
+    ///
+    /// Where two layers stand around one route the outer one guards the request, and its policy holds.
+    #[must_use]
+    pub fn under(&self, policy: Policy) -> Self {
+        Self { door: Arc::new(DoorState { engine: self.door.engine.clone(), policy }) }
+    }
+
+    /// The same, its waiters woken by `notify` too: the store itself, where it can tell. Layers made by
+    /// [`under`](Self::under) afterwards are woken as well.
+    #[must_use]
+    pub fn woken_by(self, notify: impl Notify) -> Self {
+        let engine = self.door.engine.clone().woken_by(notify);
+        Self { door: Arc::new(DoorState { engine, policy: self.door.policy.clone() }) }
+    }
+
     /// Waits for live runs and pending completions, at most `limit`.
     ///
     /// Call it after the server's own graceful shutdown and before the runtime ends. What is left then is neither
     /// released nor completed: it lapses, and its key frees or is in doubt as the policy says.
     pub async fn drain(&self, limit: Duration) -> Drained {
         self.door.engine.drain(limit).await
+    }
+
+    /// How many copies wait for the answer of a running request.
+    pub fn waiters(&self) -> usize {
+        self.door.engine.waiters()
     }
 
     /// How many runs are live, those whose caller has left and pending completions included.

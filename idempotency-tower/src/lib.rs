@@ -11,6 +11,7 @@ mod exchange;
 mod future;
 mod gather;
 mod layer;
+mod patience;
 mod pipe;
 mod policy;
 mod pump;
@@ -19,16 +20,19 @@ mod run;
 mod scope;
 mod service;
 
+pub mod client;
+
 pub use attempt::{Attempt, Verdict};
 pub use body::{RequestBody, ResponseBody};
 pub use error::BoxError;
 pub use future::ResponseFuture;
 pub use idempotency_core::{
-    Drained, Fence, Key, LeaseLost, OnLapse, Scope, Secret, Store,
+    Drained, Fence, Key, LeaseLost, Notify, OnLapse, Scope, Secret, Store,
     event::{Event, Observer},
     policy::PolicyError,
-    profile::http::{BodyReading, Code, Ending, KeySyntax, OnServerError, headers::ReplayedFields},
+    profile::http::{BodyReading, Code, Ending, KeySyntax, OnServerError, Refusal, headers::ReplayedFields},
 };
 pub use layer::IdempotencyLayer;
 pub use policy::{Oversized, Policy, PolicyBuilder, RunFuture};
+pub use refusal::Render;
 pub use service::IdempotencyService;

@@ -1,18 +1,19 @@
 //! What an [`IdempotencyLayer`](crate::IdempotencyLayer) does, checked before it does it.
 
-use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use http::{HeaderName, Method, Uri, request::Parts};
+use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
 use idempotency_core::{
     policy::{Bounds, Terms},
     profile::http::{
         Credentials, KeySyntax, OnServerError, RETRY_AFTER_CAP,
         headers::{self, ReplayedFields},
+        problems,
     },
 };
 
 use self::fingerprint::Fingerprints;
-use crate::scope::Callers;
+use crate::{refusal::Render, scope::Callers};
 
 pub use builder::PolicyBuilder;
 
@@ -54,6 +55,10 @@ pub struct Policy {
     pub(crate) replayed_header: HeaderName,
     pub(crate) replayed_fields: ReplayedFields,
     pub(crate) carry: Option<Carry>,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) render: Option<Arc<dyn Render>>,
+    pub(crate) problem_base: Cow<'static, str>,
+    pub(crate) docs_link: Option<HeaderValue>,
     pub(crate) terms: Terms,
     pub(crate) bounds: Bounds,
 }
@@ -77,6 +82,10 @@ impl Default for Policy {
             replayed_header: HeaderName::from_static(headers::IDEMPOTENCY_REPLAYED),
             replayed_fields: ReplayedFields::default(),
             carry: None,
+            wait: None,
+            render: None,
+            problem_base: problems::TYPE_BASE.into(),
+            docs_link: None,
             terms: Terms::default(),
             bounds: Bounds::default(),
         }

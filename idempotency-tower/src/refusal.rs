@@ -1,42 +1,62 @@
-//! Refusals as HTTP responses: problem documents (RFC 9457).
+//! Refusals as HTTP responses: problem documents (RFC 9457), or what a policy makes of them.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_api_problem::HttpApiProblem;
-use idempotency_core::{
-    Part,
-    profile::http::{Refusal, problems},
-};
+use idempotency_core::{Part, profile::http::Refusal};
 
 use crate::{
-    Verdict,
+    Policy, Verdict,
     body::{Held, ResponseBody},
 };
 
-/// The problem document that says why a request was neither run nor replayed.
-pub(crate) fn refuse<B>(refusal: &Refusal) -> Response<ResponseBody<B>> {
-    let status = StatusCode::from_u16(refusal.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let held = Held { bytes: Bytes::from(document(refusal, status)), trailers: None };
-    let mut response = Response::new(ResponseBody::held(held));
-    *response.status_mut() = status;
+/// Makes a refusal's response, in place of the problem document.
+///
+/// Any function of a [`Refusal`] is one. `Retry-After`, `Link`, `Location` and `Cache-Control: no-store` are added to what it
+/// makes unless it set them.
+pub trait Render: Send + Sync + 'static {
+    /// The response that tells `refusal`. It should keep the refusal's status and code: clients decide by them.
+    fn render(&self, refusal: &Refusal) -> Response<Bytes>;
+}
+
+impl<F> Render for F
+where
+    F: Fn(&Refusal) -> Response<Bytes> + Send + Sync + 'static,
+{
+    fn render(&self, refusal: &Refusal) -> Response<Bytes> {
+        self(refusal)
+    }
+}
+
+/// The response that says why a request was neither run nor replayed.
+pub(crate) fn refuse<B>(policy: &Policy, refusal: &Refusal) -> Response<ResponseBody<B>> {
+    let rendered = match &policy.render {
+        Some(render) => render.render(refusal),
+        None => problem(policy, refusal),
+    };
+    let mut response = rendered.map(|bytes| ResponseBody::held(Held { bytes, trailers: None }));
     response.extensions_mut().insert(Verdict::Refused(refusal.code));
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(seconds) = refusal.retry_after {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if let Some(location) =
-        refusal.location.clone().and_then(|value| HeaderValue::from_maybe_shared(value).ok())
-    {
-        headers.insert(header::LOCATION, location);
-    }
+    let retry_after = refusal.retry_after.map(HeaderValue::from);
+    let location =
+        refusal.location.clone().and_then(|location| HeaderValue::from_maybe_shared(location).ok());
+    set_absent(headers, header::CACHE_CONTROL, Some(HeaderValue::from_static("no-store")));
+    set_absent(headers, header::RETRY_AFTER, retry_after);
+    set_absent(headers, header::LOCATION, location);
+    set_absent(headers, header::LINK, policy.docs_link.clone());
     response
 }
 
-fn document(refusal: &Refusal, status: StatusCode) -> Vec<u8> {
+fn set_absent(headers: &mut HeaderMap, name: HeaderName, value: Option<HeaderValue>) {
+    if let (Some(value), false) = (value, headers.contains_key(&name)) {
+        headers.insert(name, value);
+    }
+}
+
+fn problem(policy: &Policy, refusal: &Refusal) -> Response<Bytes> {
+    let status = StatusCode::from_u16(refusal.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut problem = HttpApiProblem::new(status)
-        .type_url(format!("{}{}", problems::TYPE_BASE, refusal.code))
+        .type_url(format!("{}{}", policy.problem_base, refusal.code))
         .title(refusal.code.title())
         .detail(refusal.detail.as_ref())
         .value("code", &refusal.code.name());
@@ -47,5 +67,9 @@ fn document(refusal: &Refusal, status: StatusCode) -> Vec<u8> {
     if let Some(original_status) = refusal.original_status {
         problem.set_value("original_status", &original_status);
     }
-    problem.json_bytes()
+    let mut response = Response::new(Bytes::from(problem.json_bytes()));
+    *response.status_mut() = status;
+    let media_type = HeaderValue::from_static("application/problem+json");
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
+    response
 }

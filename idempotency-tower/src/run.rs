@@ -1,6 +1,6 @@
 //! Runs the handler under its permit, and keeps or releases what it answers.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{future::poll_fn, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -16,7 +16,7 @@ use crate::{
     Verdict,
     answer::answer,
     body::{RequestBody, ResponseBody},
-    caller::Waiting,
+    caller::Presence,
     closing::{Captured, Closed, Closing},
     convert::{Draft, strip_markers},
     error::{BoxError, report_panic},
@@ -31,7 +31,7 @@ pub(crate) async fn run<I, S, Q, P>(
     request: Request<RequestBody<Q>>,
     permit: Permit<S>,
     door: Arc<DoorState<S>>,
-    waiting: Arc<Waiting>,
+    presence: Arc<Presence>,
 ) -> Result<Response<ResponseBody<P>>, I::Error>
 where
     I: Service<Request<RequestBody<Q>>, Response = Response<P>>,
@@ -40,8 +40,12 @@ where
     S: Store,
 {
     let address = permit.lease().address;
-    match AssertUnwindSafe(async { inner.call(request).await }).catch_unwind().await {
-        Ok(Ok(response)) => Ok(finish(response, permit, door, &waiting).await),
+    let ran = async {
+        poll_fn(|cx| inner.poll_ready(cx)).await?;
+        inner.call(request).await
+    };
+    match AssertUnwindSafe(ran).catch_unwind().await {
+        Ok(Ok(response)) => Ok(finish(response, permit, door, &presence).await),
         Ok(Err(error)) => {
             tracing::error!(operation = %address, "the inner service failed");
             fail(permit, door).await;
@@ -49,8 +53,8 @@ where
         }
         Err(panic) => {
             report_panic(&address, panic.as_ref());
-            fail(permit, door).await;
-            Ok(refuse(&Refusal::panicked()))
+            fail(permit, Arc::clone(&door)).await;
+            Ok(refuse(&door.policy, &Refusal::panicked()))
         }
     }
 }
@@ -67,7 +71,7 @@ async fn finish<S, P>(
     response: Response<P>,
     permit: Permit<S>,
     door: Arc<DoorState<S>>,
-    waiting: &Waiting,
+    presence: &Presence,
 ) -> Response<ResponseBody<P>>
 where
     P: Body<Data = Bytes> + Send + 'static,
@@ -86,7 +90,7 @@ where
         return upgrade(head, body, closing).await;
     }
     match body.size_hint().exact() {
-        Some(length) if length <= closing.cap() as u64 => in_memory(head, body, closing, waiting).await,
+        Some(length) if length <= closing.cap() as u64 => in_memory(head, body, closing, presence).await,
         exact => streamed(head, body, closing, exact).await,
     }
 }
@@ -102,7 +106,7 @@ async fn in_memory<S, P>(
     head: Parts,
     body: P,
     closing: Closing<S>,
-    waiting: &Waiting,
+    presence: &Presence,
 ) -> Response<ResponseBody<P>>
 where
     P: Body<Data = Bytes>,
@@ -111,13 +115,13 @@ where
 {
     let address = *closing.address();
     let door = Arc::clone(closing.door());
-    let (captured, response) = match collect(body, waiting, &address).await {
+    let (captured, response) = match collect(body, presence, &address).await {
         Collected::Whole(held) => {
             let response = Response::from_parts(head, ResponseBody::held(held.clone()));
             (Captured::Whole(held), response)
         }
-        Collected::Broken => (Captured::Broken, refuse(&broken())),
-        Collected::Abandoned => (Captured::TooLarge, refuse(&broken())),
+        Collected::Broken => (Captured::Broken, refuse(&door.policy, &broken())),
+        Collected::Abandoned => (Captured::TooLarge, refuse(&door.policy, &broken())),
     };
     match closing.close(captured).await {
         Closed::Settled => response,

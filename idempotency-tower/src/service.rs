@@ -14,7 +14,7 @@ use tower_service::Service;
 use crate::{
     Attempt, ResponseFuture,
     body::{RequestBody, ResponseBody},
-    caller::{Exchange, Waiting},
+    caller::{Exchange, Presence},
     error::BoxError,
     exchange::exchange,
     layer::DoorState,
@@ -88,17 +88,17 @@ where
             Ok(None) => return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread))),
             Err(refusal) => {
                 drop(self.take_ready()); // what was reserved for this request is given back
-                return ResponseFuture::refused(refuse(&refusal));
+                return ResponseFuture::refused(refuse(&self.door.policy, &refusal));
             }
         };
         let ready = self.take_ready();
-        let waiting = Arc::new(Waiting::default());
-        let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&waiting));
+        let presence = Arc::new(Presence::default());
+        let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&presence));
         let run = match &self.door.policy.carry {
             None => Box::pin(run) as _,
             Some(carry) => carried(carry.as_ref(), run),
         };
-        ResponseFuture::guarded(Exchange::new(run, waiting))
+        ResponseFuture::guarded(Exchange::new(run, presence))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Builds a policy, option by option.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
-use http::{HeaderName, Method, request::Parts};
+use http::{HeaderName, HeaderValue, Method, request::Parts};
 use idempotency_core::{
     OnLapse, Scope,
     policy::PolicyError,
@@ -11,7 +11,10 @@ use idempotency_core::{
 
 use self::fingerprint::FingerprintOptions;
 use super::{Oversized, Policy, RunFuture};
-use crate::scope::{Callers, Principal};
+use crate::{
+    refusal::Render,
+    scope::{Callers, Principal},
+};
 
 mod fingerprint;
 
@@ -23,6 +26,7 @@ pub struct PolicyBuilder {
     or_shared: bool,
     credentials: Option<Credentials>,
     shared: bool,
+    docs_url: Option<String>,
     fingerprint: FingerprintOptions,
 }
 
@@ -188,6 +192,60 @@ impl PolicyBuilder {
         self
     }
 
+    /// Lets a copy of a running request wait up to this long for the first one's answer, in place of 409 `conflict` at
+    /// once. A caller may prefer less (`Prefer: wait=N`, RFC 7240). Off by default.
+    ///
+    /// A waiting copy holds no readiness of the inner service, no connection and no place among the live runs. One whose
+    /// caller leaves stops waiting.
+    #[must_use]
+    pub const fn wait(mut self, up_to: Duration) -> Self {
+        self.policy.wait = Some(up_to);
+        self
+    }
+
+    /// How many copies may wait at once, all keys together; the next gets 409 `conflict` at once. 1,024.
+    #[must_use]
+    pub const fn max_waiters(mut self, waiters: usize) -> Self {
+        self.policy.bounds.max_waiters = waiters;
+        self
+    }
+
+    /// How many copies may wait for one key. 64.
+    #[must_use]
+    pub const fn max_waiters_per_key(mut self, waiters: usize) -> Self {
+        self.policy.bounds.max_waiters_per_key = waiters;
+        self
+    }
+
+    /// Refuses a key with 410 `key-expired` for this long after its answer stopped being replayed. By default an expired
+    /// key is new again at once, with any payload.
+    #[must_use]
+    pub const fn reject_expired_keys_for(mut self, duration: Duration) -> Self {
+        self.policy.terms.then_reject = duration;
+        self
+    }
+
+    /// Makes the responses of refusals, in place of problem documents.
+    #[must_use]
+    pub fn render(mut self, render: impl Render) -> Self {
+        self.policy.render = Some(Arc::new(render));
+        self
+    }
+
+    /// What a problem's `type` starts with; its code follows. The crate's own page by default.
+    #[must_use]
+    pub fn problem_base(mut self, base: impl Into<Cow<'static, str>>) -> Self {
+        self.policy.problem_base = base.into();
+        self
+    }
+
+    /// Links every refusal to your documentation (`Link: <url>; rel="describedby"`, section 2.7 of the draft).
+    #[must_use]
+    pub fn docs_url(mut self, url: impl Into<String>) -> Self {
+        self.docs_url = Some(url.into());
+        self
+    }
+
     /// The longest `Retry-After` of a conflict. 30 s.
     #[must_use]
     pub const fn retry_after_cap(mut self, cap: Duration) -> Self {
@@ -251,6 +309,9 @@ impl PolicyBuilder {
                 "retry_after_cap is below one second, the least Retry-After can say",
             ));
         }
+        if let Some(url) = &self.docs_url {
+            self.policy.docs_link = Some(docs_link(url)?);
+        }
         self.policy.callers = self.callers()?;
         self.policy.fingerprints = self.fingerprint.rules(&self.policy.header)?;
         Ok(self.policy)
@@ -275,6 +336,15 @@ impl PolicyBuilder {
             (None, false, _) => Ok(Callers::ByCredentials(credentials.unwrap_or_default())),
         }
     }
+}
+
+/// The link target stands between angle brackets, so it can hold none.
+fn docs_link(url: &str) -> Result<HeaderValue, PolicyError> {
+    let unusable = || PolicyError::Door("docs_url is not a URL that a Link header can hold");
+    if url.is_empty() || url.contains(['<', '>', ' ']) {
+        return Err(unusable());
+    }
+    HeaderValue::try_from(format!("<{url}>; rel=\"describedby\"")).map_err(|_| unusable())
 }
 
 impl fmt::Debug for PolicyBuilder {

@@ -7,5 +7,8 @@ mod bodies;
 mod bounds;
 mod callers;
 mod endings;
+mod fingerprints;
 mod outages;
+mod policies;
 mod setup;
+mod waiting;

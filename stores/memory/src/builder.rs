@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, sync::Arc};
 
-use idempotency_core::clock::{Clock, SystemClock};
+use idempotency_core::clock::{Clock, SteadyClock};
 
 use crate::{MemoryStore, RECORD_BYTES};
 
@@ -31,7 +31,7 @@ impl Default for Builder {
             max_bytes: 256 << 20,
             shards: 4 * cores,
             completed: Completed::Stays,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SteadyClock::new()),
         }
     }
 }
@@ -63,7 +63,8 @@ impl Builder {
         Self { completed: Completed::IsEvicted, ..self }
     }
 
-    /// Where the store reads the time. The default is the host's clock.
+    /// Where the store reads the time. The default begins with the host's clock and
+    /// is not moved when that is set.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Arc::new(clock), ..self }

@@ -41,8 +41,8 @@
 //!
 //! # Time
 //!
-//! The store reads the host's clock under its lock. When that clock is set forward, leases lapse early; when it is set
-//! back, they last longer.
+//! The store reads a clock of its own under its lock: it begins with the host's and goes on steadily, so that setting
+//! the host's clock makes no lease lapse early or late.
 //!
 //! [`purge`]: idempotency_core::Store::purge
 //! [`StoreErrorKind::Full`]: idempotency_core::StoreErrorKind::Full

@@ -12,8 +12,8 @@ use std::{
 
 use bytes::Bytes;
 use idempotency_core::{
-    Address, Bid, Claim, Fate, Fence, Inspect, Keep, Lease, Operation, Outcome, Record, Release, Resolution,
-    Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    Address, Bells, Bid, Claim, Fate, Fence, Inspect, Keep, Lease, Notify, Operation, Outcome, Record,
+    Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
     clock::{Clock, Timestamp},
     machine::{self, Step},
 };
@@ -36,6 +36,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// The shard that gives room next.
     hand: AtomicUsize,
+    bells: Bells,
 }
 
 impl MemoryStore {
@@ -57,6 +58,7 @@ impl MemoryStore {
             completed: bounds.completed,
             clock: bounds.clock,
             hand: AtomicUsize::new(0),
+            bells: Bells::new(),
         }))
     }
 
@@ -101,6 +103,17 @@ impl Inner {
             }
             rounds -= 1;
         }
+    }
+
+    /// Decides an ending, and wakes who waits for it.
+    fn end(
+        &self,
+        address: &Address,
+        rule: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
+    ) -> Result<Settled, StoreError> {
+        let settled = self.step(address, rule);
+        self.bells.ring(address);
+        settled
     }
 
     /// Looks into one shard, the next one in turn, for a record that may go.
@@ -157,11 +170,11 @@ impl Store for MemoryStore {
     async fn complete(&self, lease: &Lease, outcome: &Outcome, keep: Keep) -> Result<Settled, StoreError> {
         let outcome = self.0.own(outcome)?;
         self.0
-            .step(&lease.address, |record, now| machine::complete(record, &lease.holder, &outcome, keep, now))
+            .end(&lease.address, |record, now| machine::complete(record, &lease.holder, &outcome, keep, now))
     }
 
     async fn release(&self, lease: &Lease, why: Release) -> Result<Settled, StoreError> {
-        self.0.step(&lease.address, |record, now| machine::release(record, &lease.holder, why, now))
+        self.0.end(&lease.address, |record, now| machine::release(record, &lease.holder, why, now))
     }
 
     async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
@@ -175,6 +188,12 @@ impl Store for MemoryStore {
 
     fn max_outcome_bytes(&self) -> usize {
         self.0.max_outcome_bytes()
+    }
+}
+
+impl Notify for MemoryStore {
+    async fn ended(&self, address: &Address) {
+        self.0.bells.rung(address).await;
     }
 }
 
@@ -217,6 +236,6 @@ impl Inspect for MemoryStore {
             Resolution::Applied(outcome, keep) => Resolution::Applied(self.0.own(outcome)?, *keep),
             Resolution::NotApplied => Resolution::NotApplied,
         };
-        self.0.step(address, |record, now| machine::resolve(record, fence, &resolution, now))
+        self.0.end(address, |record, now| machine::resolve(record, fence, &resolution, now))
     }
 }

@@ -1,10 +1,10 @@
 //! The store: each call binds its values to one deciding statement.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Address, Bid, Claim, Fate, Fence, Inspect, Keep, Lease, Operation, Outcome, Record, Release, Resolution,
-    Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    Address, Bells, Bid, Claim, Fate, Fence, Inspect, Keep, Lease, Notify, Operation, Outcome, Record,
+    Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
     clock::{Timestamp, as_micros},
     machine,
 };
@@ -25,14 +25,15 @@ const PURGE_BATCH: u32 = 500;
 pub struct SqliteStore {
     writer: Writer,
     readers: SqlitePool,
+    bells: Arc<Bells>,
 }
 
 impl SqliteStore {
     /// The longest outcome. SQLite could hold 1 GB, but every other writer waits while one outcome is synced to disk.
     pub const MAX_OUTCOME_BYTES: usize = 16 * 1024 * 1024;
 
-    pub(crate) const fn new(writer: Writer, readers: SqlitePool) -> Self {
-        Self { writer, readers }
+    pub(crate) fn new(writer: Writer, readers: SqlitePool) -> Self {
+        Self { writer, readers, bells: Arc::default() }
     }
 
     /// Opens the store in the file at `path` with the defaults of [`builder`](Self::builder); file and tables are
@@ -116,7 +117,9 @@ impl Store for SqliteStore {
             .bind(outcome.media.0)
             .bind(&outcome.bytes[..]);
         let law = |record: Option<&Record>| machine::complete(record, &lease.holder, outcome, keep, now);
-        transition.settle(&lease.address, write, law).await
+        let settled = transition.settle(&lease.address, write, law).await;
+        self.bells.ring(&lease.address);
+        settled
     }
 
     async fn release(&self, lease: &Lease, why: Release) -> Result<Settled, StoreError> {
@@ -131,7 +134,9 @@ impl Store for SqliteStore {
             .bind(lease.holder.as_bytes().as_slice())
             .bind(integer(now.as_micros()));
         let law = |record: Option<&Record>| machine::release(record, &lease.holder, why, now);
-        transition.settle(&lease.address, write, law).await
+        let settled = transition.settle(&lease.address, write, law).await;
+        self.bells.ring(&lease.address);
+        settled
     }
 
     /// Removes in transactions of 500 records, between which others get their turn. When one fails after others
@@ -166,6 +171,13 @@ impl SqliteStore {
             .map_err(not_applied)?;
         transition.commit().await?;
         Ok(u32::try_from(done.rows_affected()).unwrap_or(at_most))
+    }
+}
+
+/// Wakes for endings by this store and its clones; those of another process are found by looking.
+impl Notify for SqliteStore {
+    async fn ended(&self, address: &Address) {
+        self.bells.rung(address).await;
     }
 }
 
@@ -227,7 +239,9 @@ impl Inspect for SqliteStore {
                 .bind(&outcome.bytes[..]);
         }
         let law = |record: Option<&Record>| machine::resolve(record, fence, resolution, now);
-        transition.settle(address, write, law).await
+        let settled = transition.settle(address, write, law).await;
+        self.bells.ring(address);
+        settled
     }
 }
 
