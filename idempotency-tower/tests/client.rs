@@ -23,9 +23,14 @@ use idempotency_tower::{
     BoxError, IdempotencyLayer, IdempotencyService, Key, KeySyntax, RequestBody, ResponseBody,
     client::{KeyLayer, Misuse, OperationKey, PeekedBody, RetryLayer, RetryTerms, Spelling},
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 use tower::{
-    Layer, ServiceBuilder, ServiceExt, retry, service_fn,
+    Layer, ServiceBuilder, ServiceExt,
+    limit::ConcurrencyLimitLayer,
+    retry, service_fn,
     util::{BoxCloneService, BoxCloneSyncService},
 };
 
@@ -182,7 +187,7 @@ async fn a_copy_in_flight_is_waited_for_and_then_replayed() {
     });
 
     let sent = Instant::now();
-    let answer = shop.send(keyed("k", "tea")).await.unwrap();
+    let answer = timeout(60 * SECOND, shop.send(keyed("k", "tea"))).await.unwrap().unwrap();
     assert!(is_replay(&answer));
     assert_eq!(text(answer).await, "order 1");
     assert!(!is_replay(&first.await.unwrap().unwrap()));
@@ -359,6 +364,20 @@ async fn the_error_of_the_last_try_is_given_on() {
     assert_eq!(shop.keys().len(), 5);
     // 100 + 200 + 400 + 800 ms, and a quarter at most.
     assert!((1500..=1875).contains(&sent.elapsed().as_millis()), "{:?}", sent.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_service_is_ready_before_every_try() {
+    let shop = Shop::selling();
+    shop.lose([Lost::Request, Lost::Answer]);
+    let layers = ServiceBuilder::new().layer(KeyLayer::new()).layer(RetryLayer::default());
+    // This limit panics when it is called without a permit, and hangs when a try keeps the one there is.
+    let client = layers.layer(ConcurrencyLimitLayer::new(1)).service(shop.line());
+    for key in [OperationKey::random(), OperationKey::random()] {
+        let answer = timeout(60 * SECOND, client.clone().oneshot(bound(&key, "tea"))).await.unwrap();
+        assert_eq!(answer.unwrap().status(), 201);
+    }
+    assert_eq!(shop.keys().len(), 4);
 }
 
 /// A policy of tower's own that knows nothing of keys.
