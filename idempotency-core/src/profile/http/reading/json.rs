@@ -101,7 +101,7 @@ impl<'a> Text<'a> {
             member.text.end = std::mem::replace(&mut end, member.text.start);
         }
         members.sort_unstable_by(|one, other| one.name.encode_utf16().cmp(other.name.encode_utf16()));
-        if false && members.windows(2).any(|pair| pair[0].name == pair[1].name) {
+        if members.windows(2).any(|pair| pair[0].name == pair[1].name) {
             return None;
         }
         let in_order: Vec<_> = members.into_iter().map(|member| &self.out[member.text]).collect();
