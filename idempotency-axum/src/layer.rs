@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::OriginalUri;
 use http::{Uri, request::Parts};
-use idempotency_tower::{Drained, IdempotencyService, Observer, Policy, Store};
+use idempotency_tower::{Drained, IdempotencyService, Notify, Observer, Policy, Store};
 use tower_layer::Layer;
 
 /// Makes a router answer the second copy of a keyed request with the first one's result.
@@ -33,6 +33,44 @@ impl<S: Store> IdempotencyLayer<S> {
             policy.with_original_uri(original_uri),
             observer,
         ))
+    }
+
+    /// A layer on the same engine under another policy, for a route or a router of its own:
+    ///
+    /// ```
+    /// # use axum::{Router, routing::post};
+    /// # use idempotency_axum::{IdempotencyLayer, OnLapse, OnServerError, Policy, PolicyError};
+    /// # use idempotency_store_memory::MemoryStore;
+    /// # async fn refund() {}
+    /// # async fn comment() {}
+    /// # fn app() -> Result<Router, PolicyError> {
+    /// let idempotency = IdempotencyLayer::new(MemoryStore::new());
+    /// let money = Policy::builder().required().on_server_error(OnServerError::Hold).on_lapse(OnLapse::Hold).build()?;
+    ///
+    /// let app = Router::new()
+    ///     .route("/refunds", post(refund).layer(idempotency.under(money)))
+    ///     .route("/comments", post(comment).layer(idempotency));
+    /// # Ok(app)
+    /// # }
+    /// ```
+    ///
+    /// The bounds are the engine's: what `policy` says of `store_timeout`, `max_live_runs` and `max_waiters` does not
+    /// count here. Where two layers stand around one route the outer one guards the request, and its policy holds.
+    #[must_use]
+    pub fn under(&self, policy: Policy) -> Self {
+        Self(self.0.under(policy.with_original_uri(original_uri)))
+    }
+
+    /// The same, its waiters woken by `notify` too: the store itself, where it can tell. Layers made by
+    /// [`under`](Self::under) afterwards are woken as well.
+    #[must_use]
+    pub fn woken_by(self, notify: impl Notify) -> Self {
+        Self(self.0.woken_by(notify))
+    }
+
+    /// How many copies wait for the answer of a running request.
+    pub fn waiters(&self) -> usize {
+        self.0.waiters()
     }
 
     /// Waits for live runs and pending completions, at most `limit`: after the server's own graceful shutdown, before

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError,
+    Address, Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError,
     calls::Calls,
     event::{Event, Observer, Observers},
     flight::Flights,
@@ -91,6 +91,11 @@ impl<S: Store> Engine<S> {
         let granted = |lease: &Lease| Event::Granted { fence: lease.fence, attempt: lease.attempt };
         self.calls.tell(op.address(), &Event::of(&claim, granted));
         Ok(claim.map(|lease| self.permit(op, terms, lease, sent, seat)))
+    }
+
+    /// Tells the observer what a door did without the store.
+    pub fn tell(&self, address: &Address, event: &Event<'_>) {
+        self.calls.tell(address, event);
     }
 
     /// How many runs are live, pending endings included.

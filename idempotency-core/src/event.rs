@@ -52,6 +52,8 @@ pub enum Event<'a> {
     OutcomeLost(&'a StoreError),
     /// A store call failed; it may be tried again.
     StoreFailed(&'a StoreError),
+    /// A door ran the operation without a record, since the store did not answer and its policy lets it.
+    RanUnrecorded,
     /// A claim was refused because too many runs are live.
     Overloaded,
 }

@@ -16,6 +16,8 @@ pub enum Door {
     Webhook,
     /// Effects of an agent.
     Agent,
+    /// HTTP requests seen by a policy in the shadow: their records never answer anybody.
+    Shadow,
 }
 
 impl Door {
@@ -25,6 +27,7 @@ impl Door {
             Self::Queue => 2,
             Self::Webhook => 3,
             Self::Agent => 4,
+            Self::Shadow => 5,
         }
     }
 }

@@ -50,6 +50,8 @@ pub enum Verdict {
         /// See [`Attempt::number`].
         attempt: u32,
     },
+    /// The handler ran without a record, since the store did not answer and the policy lets it.
+    RanUnrecorded,
     /// The handler did not run; this is an earlier run's answer.
     Replayed,
     /// The handler did not run, or its answer did not count; this is a problem document.

@@ -57,12 +57,18 @@ pin_project! {
     enum RequestInner<B> {
         Unread { #[pin] body: B },
         Read { held: Held },
+        Resumed { held: Held, error: Option<BoxError>, body: Pin<Box<B>> },
     }
 }
 
 impl<B> RequestBody<B> {
     pub(crate) const fn unread(body: B) -> Self {
         Self { inner: RequestInner::Unread { body } }
+    }
+
+    /// What was read so far, then how the reading ended or what is left to read.
+    pub(crate) const fn resumed(held: Held, error: Option<BoxError>, body: Pin<Box<B>>) -> Self {
+        Self { inner: RequestInner::Resumed { held, error, body } }
     }
 
     pub(crate) const fn read(held: Held) -> Self {
@@ -85,6 +91,14 @@ where
         match self.project().inner.project() {
             RequestProjection::Unread { body } => body.poll_frame(cx).map_err(Into::into),
             RequestProjection::Read { held } => Poll::Ready(held.next_frame().map(Ok)),
+            RequestProjection::Resumed { held, error, body } => match (held.next_frame(), error.take()) {
+                (Some(frame), unsent) => {
+                    *error = unsent;
+                    Poll::Ready(Some(Ok(frame)))
+                }
+                (None, Some(error)) => Poll::Ready(Some(Err(error))),
+                (None, None) => body.as_mut().poll_frame(cx).map_err(Into::into),
+            },
         }
     }
 
@@ -92,6 +106,7 @@ where
         match &self.inner {
             RequestInner::Unread { body } => body.is_end_stream(),
             RequestInner::Read { held } => held.is_end(),
+            RequestInner::Resumed { .. } => false,
         }
     }
 
@@ -99,6 +114,7 @@ where
         match &self.inner {
             RequestInner::Unread { body } => body.size_hint(),
             RequestInner::Read { held } => held.size_hint(),
+            RequestInner::Resumed { .. } => SizeHint::default(),
         }
     }
 }
@@ -108,6 +124,7 @@ impl<B> fmt::Debug for RequestBody<B> {
         f.write_str(match self.inner {
             RequestInner::Unread { .. } => "RequestBody(unread)",
             RequestInner::Read { .. } => "RequestBody(read)",
+            RequestInner::Resumed { .. } => "RequestBody(resumed)",
         })
     }
 }

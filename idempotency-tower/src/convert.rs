@@ -16,6 +16,7 @@ use crate::{
 
 /// The operation a request asks for.
 pub(crate) fn operation(
+    door: Door,
     policy: &Policy,
     parts: &Parts,
     key: &Key,
@@ -23,7 +24,7 @@ pub(crate) fn operation(
     body: &Bytes,
 ) -> Operation {
     let (asked, previous) = policy.fingerprints.take(parts, (policy.uri)(parts), caller, body);
-    let op = Operation::new(Address::new(Door::Http, &caller.scope, key), asked);
+    let op = Operation::new(Address::new(door, &caller.scope, key), asked);
     match previous {
         Some(previous) => op.with_previous(previous),
         None => op,

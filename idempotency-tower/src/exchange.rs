@@ -8,7 +8,8 @@ use http::{Request, Response};
 use http_body::Body;
 use http_body_util::LengthLimitError;
 use idempotency_core::{
-    Claim, ClaimError, Key, Operation, Permit, Store,
+    Claim, ClaimError, Door, Key, Operation, Permit, Store, StoreErrorKind,
+    event::Event,
     profile::http::{Code, Refusal},
 };
 use tower_service::Service;
@@ -23,8 +24,10 @@ use crate::{
     gather::{GatherError, gather},
     layer::DoorState,
     patience::Patience,
+    policy::StoreDown,
     refusal::refuse,
     run::run,
+    unrecorded::{Turn, run_unrecorded},
 };
 
 pub(crate) async fn exchange<I, S, Q, P>(
@@ -54,13 +57,16 @@ where
         Ok(held) => held,
         Err(refusal) => return Ok(refuse(policy, &refusal)),
     };
-    let op = operation(policy, &parts, &key, &caller, &held.bytes);
+    let op = operation(Door::Http, policy, &parts, &key, &caller, &held.bytes);
     drop(caller);
     let patience = Patience::of(policy, &parts.headers);
     let inner = if patience.is_some() { unready(inner) } else { inner };
     let permit = match claim(&door, &op, patience, &presence).await {
-        Ok(permit) => permit,
-        Err(answer) => return Ok(answer),
+        Claimed::Run(permit) => permit,
+        Claimed::RunUnrecorded(turn) => {
+            return run_unrecorded(inner, request(parts, held), turn, &door).await;
+        }
+        Claimed::Answer(answer) => return Ok(answer),
     };
     let lease = permit.lease();
     parts.extensions.insert(Attempt {
@@ -79,13 +85,20 @@ fn unready<I: Clone>(ready: I) -> I {
     next
 }
 
-/// A permit to run, or what to answer instead.
+/// What a claim leads to.
+#[expect(clippy::large_enum_variant, reason = "it lives for one match")]
+enum Claimed<S: Store, B> {
+    Run(Permit<S>),
+    RunUnrecorded(Turn),
+    Answer(Response<ResponseBody<B>>),
+}
+
 async fn claim<S: Store, B>(
     door: &DoorState<S>,
     op: &Operation,
     patience: Option<Patience>,
     presence: &Presence,
-) -> Result<Permit<S>, Response<ResponseBody<B>>> {
+) -> Claimed<S, B> {
     let policy = &door.policy;
     let claim = match &patience {
         None => {
@@ -98,15 +111,29 @@ async fn claim<S: Store, B>(
     let answer = match claim {
         Ok(Claim::Granted(permit)) => {
             presence.claims();
-            return Ok(permit);
+            return Claimed::Run(permit);
         }
         Ok(refused) => answer(policy, op.address(), refused.map(drop)),
+        Err(error) if policy.store_down == StoreDown::FailOpen && is_outage(&error) => {
+            presence.claims();
+            match door.unrecorded.begin(door, op) {
+                Ok(turn) => {
+                    door.engine.tell(op.address(), &Event::RanUnrecorded);
+                    return Claimed::RunUnrecorded(turn);
+                }
+                Err(refusal) => refuse(policy, &refusal),
+            }
+        }
         Err(error) => refuse(policy, &refusal_of(op, &error)),
     };
-    Err(match patience {
+    Claimed::Answer(match patience {
         Some(patience) => patience.applied(answer),
         None => answer,
     })
+}
+
+fn is_outage(error: &ClaimError) -> bool {
+    matches!(error, ClaimError::Store(error) if error.kind == StoreErrorKind::Unavailable)
 }
 
 fn refusal_of(op: &Operation, error: &ClaimError) -> Refusal {

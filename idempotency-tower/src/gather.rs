@@ -1,6 +1,11 @@
 //! Reads a body into memory.
 
-use std::{future::poll_fn, panic::AssertUnwindSafe, pin::pin, time::Duration};
+use std::{
+    future::poll_fn,
+    panic::AssertUnwindSafe,
+    pin::{Pin, pin},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -9,7 +14,7 @@ use http_body::{Body, Frame};
 use idempotency_core::Address;
 
 use crate::{
-    body::Held,
+    body::{Held, RequestBody},
     caller::Presence,
     error::{BoxError, report_broken, report_panic},
 };
@@ -32,15 +37,42 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let mut body = pin!(body);
     let mut gathered = Gathered::default();
+    gather_into(&mut gathered, pin!(body), limit).await?;
+    Ok(gathered.into_held())
+}
+
+/// The whole body; or, where it is longer than `limit` bytes or ends half way, a body that gives all of it again.
+pub(crate) async fn gather_or_resume<B>(body: B, limit: usize) -> Result<Held, RequestBody<B>>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let mut body = Box::pin(body);
+    let mut gathered = Gathered::default();
+    match gather_into(&mut gathered, body.as_mut(), limit).await {
+        Ok(()) => Ok(gathered.into_held()),
+        Err(GatherError::TooLong) => Err(RequestBody::resumed(gathered.into_held(), None, body)),
+        Err(GatherError::Broken(error)) => Err(RequestBody::resumed(gathered.into_held(), Some(error), body)),
+    }
+}
+
+async fn gather_into<B>(
+    gathered: &mut Gathered,
+    mut body: Pin<&mut B>,
+    limit: usize,
+) -> Result<(), GatherError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         gathered.push(frame.map_err(|error| GatherError::Broken(error.into()))?);
         if gathered.len() > limit {
             return Err(GatherError::TooLong);
         }
     }
-    Ok(gathered.into_held())
+    Ok(())
 }
 
 /// What became of a response body of known size.

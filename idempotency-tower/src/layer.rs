@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use idempotency_core::{Drained, Engine, Notify, Store, event::Observer};
 use tower_layer::Layer;
 
-use crate::{IdempotencyService, Policy};
+use crate::{IdempotencyService, Policy, unrecorded::Unrecorded};
 
 /// Makes the services it wraps answer the second copy of a keyed request with the first one's result.
 ///
@@ -23,6 +23,17 @@ pub struct IdempotencyLayer<S: Store> {
 pub(crate) struct DoorState<S: Store> {
     pub(crate) engine: Engine<S>,
     pub(crate) policy: Policy,
+    pub(crate) unrecorded: Arc<Unrecorded>,
+}
+
+impl<S: Store> DoorState<S> {
+    fn new(engine: Engine<S>, policy: Policy) -> Arc<Self> {
+        Arc::new(Self { engine, policy, unrecorded: Arc::default() })
+    }
+
+    fn with(&self, engine: Engine<S>, policy: Policy) -> Arc<Self> {
+        Arc::new(Self { engine, policy, unrecorded: Arc::clone(&self.unrecorded) })
+    }
 }
 
 impl<S: Store> IdempotencyLayer<S> {
@@ -34,13 +45,13 @@ impl<S: Store> IdempotencyLayer<S> {
     /// A layer on `store` that does what `policy` says.
     pub fn with_policy(store: S, policy: Policy) -> Self {
         let engine = Engine::new(store, policy.bounds);
-        Self { door: Arc::new(DoorState { engine, policy }) }
+        Self { door: DoorState::new(engine, policy) }
     }
 
     /// The same, telling `observer` what happens to every operation.
     pub fn observed(store: S, policy: Policy, observer: impl Observer) -> Self {
         let engine = Engine::observed(store, policy.bounds, observer);
-        Self { door: Arc::new(DoorState { engine, policy }) }
+        Self { door: DoorState::new(engine, policy) }
     }
 
     /// A layer on the same engine under another policy, for a route or a router of its own. The bounds are the engine's:
@@ -49,7 +60,7 @@ impl<S: Store> IdempotencyLayer<S> {
     /// Where two layers stand around one route the outer one guards the request, and its policy holds.
     #[must_use]
     pub fn under(&self, policy: Policy) -> Self {
-        Self { door: Arc::new(DoorState { engine: self.door.engine.clone(), policy }) }
+        Self { door: self.door.with(self.door.engine.clone(), policy) }
     }
 
     /// The same, its waiters woken by `notify` too: the store itself, where it can tell. Layers made by
@@ -57,7 +68,7 @@ impl<S: Store> IdempotencyLayer<S> {
     #[must_use]
     pub fn woken_by(self, notify: impl Notify) -> Self {
         let engine = self.door.engine.clone().woken_by(notify);
-        Self { door: Arc::new(DoorState { engine, policy: self.door.policy.clone() }) }
+        Self { door: self.door.with(engine, self.door.policy.clone()) }
     }
 
     /// Waits for live runs and pending completions, at most `limit`.

@@ -19,6 +19,8 @@ mod refusal;
 mod run;
 mod scope;
 mod service;
+mod shadow;
+mod unrecorded;
 
 pub mod client;
 

@@ -35,6 +35,20 @@ pub enum Oversized {
     OmitBody,
 }
 
+/// What becomes of a keyed request while the store does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreDown {
+    FailClosed,
+    FailOpen,
+}
+
+/// Whether a policy acts or only watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Force {
+    Full,
+    Shadow,
+}
+
 /// What the layer does, checked. The default takes POST and PATCH, leaves the key optional, binds credentials, keeps
 /// answers of up to 1 MiB for 24 h, and refuses keyed requests while the store does not answer.
 #[derive(Clone)]
@@ -55,6 +69,8 @@ pub struct Policy {
     pub(crate) replayed_header: HeaderName,
     pub(crate) replayed_fields: ReplayedFields,
     pub(crate) carry: Option<Carry>,
+    pub(crate) store_down: StoreDown,
+    pub(crate) force: Force,
     pub(crate) wait: Option<Duration>,
     pub(crate) render: Option<Arc<dyn Render>>,
     pub(crate) problem_base: Cow<'static, str>,
@@ -82,6 +98,8 @@ impl Default for Policy {
             replayed_header: HeaderName::from_static(headers::IDEMPOTENCY_REPLAYED),
             replayed_fields: ReplayedFields::default(),
             carry: None,
+            store_down: StoreDown::FailClosed,
+            force: Force::Full,
             wait: None,
             render: None,
             problem_base: problems::TYPE_BASE.into(),

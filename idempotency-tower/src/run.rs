@@ -1,6 +1,6 @@
 //! Runs the handler under its permit, and keeps or releases what it answers.
 
-use std::{future::poll_fn, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::Any, future::poll_fn, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub(crate) async fn run<I, S, Q, P>(
-    mut inner: I,
+    inner: I,
     request: Request<RequestBody<Q>>,
     permit: Permit<S>,
     door: Arc<DoorState<S>>,
@@ -40,11 +40,7 @@ where
     S: Store,
 {
     let address = permit.lease().address;
-    let ran = async {
-        poll_fn(|cx| inner.poll_ready(cx)).await?;
-        inner.call(request).await
-    };
-    match AssertUnwindSafe(ran).catch_unwind().await {
+    match call(inner, request).await {
         Ok(Ok(response)) => Ok(finish(response, permit, door, &presence).await),
         Ok(Err(error)) => {
             tracing::error!(operation = %address, "the inner service failed");
@@ -58,6 +54,20 @@ where
         }
     }
 }
+
+/// Calls the inner service once it is ready; a panic is caught.
+pub(crate) async fn call<I, R>(mut inner: I, request: R) -> Result<Result<I::Response, I::Error>, Panic>
+where
+    I: Service<R>,
+{
+    let answered = async {
+        poll_fn(|cx| inner.poll_ready(cx)).await?;
+        inner.call(request).await
+    };
+    AssertUnwindSafe(answered).catch_unwind().await
+}
+
+type Panic = Box<dyn Any + Send>;
 
 /// A run without an answer ends as a server error; where those are kept, a tombstone stands for the answer.
 async fn fail<S: Store>(permit: Permit<S>, door: Arc<DoorState<S>>) {

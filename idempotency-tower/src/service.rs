@@ -18,7 +18,9 @@ use crate::{
     error::BoxError,
     exchange::exchange,
     layer::DoorState,
+    policy::Force,
     refusal::refuse,
+    shadow::shadow,
 };
 
 /// The service an [`IdempotencyLayer`](crate::IdempotencyLayer) makes.
@@ -83,9 +85,13 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let shadowed = self.door.policy.force == Force::Shadow;
         let key = match self.key(&request) {
             Ok(Some(key)) => key,
             Ok(None) => return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread))),
+            Err(_) if shadowed => {
+                return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread)));
+            }
             Err(refusal) => {
                 drop(self.take_ready()); // what was reserved for this request is given back
                 return ResponseFuture::refused(refuse(&self.door.policy, &refusal));
@@ -93,6 +99,10 @@ where
         };
         let ready = self.take_ready();
         let presence = Arc::new(Presence::default());
+        if shadowed {
+            let passing = shadow(ready, Arc::clone(&self.door), key, request);
+            return ResponseFuture::guarded(Exchange::new(Box::pin(passing), presence));
+        }
         let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&presence));
         let run = match &self.door.policy.carry {
             None => Box::pin(run) as _,

@@ -10,7 +10,7 @@ use idempotency_core::{
 };
 
 use self::fingerprint::FingerprintOptions;
-use super::{Oversized, Policy, RunFuture};
+use super::{Force, Oversized, Policy, RunFuture, StoreDown};
 use crate::{
     refusal::Render,
     scope::{Callers, Principal},
@@ -189,6 +189,26 @@ impl PolicyBuilder {
     #[must_use]
     pub const fn max_live_runs(mut self, runs: usize) -> Self {
         self.policy.bounds.max_live_runs = runs;
+        self
+    }
+
+    /// Runs keyed requests while the store does not answer, in place of 503 `store-unavailable`. Their effects can happen
+    /// twice: only copies that arrive in one process at one time are held apart, and nothing is remembered.
+    ///
+    /// Such an answer carries `Idempotency-Degraded: true`, and its handler sees no attempt.
+    #[must_use]
+    pub const fn fail_open(mut self) -> Self {
+        self.policy.store_down = StoreDown::FailOpen;
+        self
+    }
+
+    /// Changes nothing: every request runs and every answer passes as if there were no layer, while the observer is told
+    /// what the policy would have done with each copy. For trying a policy on live traffic.
+    ///
+    /// It costs a claim before each keyed request. Its records stand apart from those of a policy in force.
+    #[must_use]
+    pub const fn in_the_shadow(mut self) -> Self {
+        self.policy.force = Force::Shadow;
         self
     }
 

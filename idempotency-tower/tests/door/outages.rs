@@ -60,6 +60,62 @@ async fn a_store_that_fails_at_the_completion_costs_the_caller_nothing() {
     assert_eq!(door.runs(), 1);
 }
 
+#[tokio::test]
+async fn failing_open_runs_one_copy_at_a_time_and_says_so() {
+    let gate = Arc::new(Semaphore::new(0));
+    let door = Arc::new(Door::new(policy().fail_open(), {
+        let gate = Arc::clone(&gate);
+        move |request| {
+            let guarded = request.extensions().get::<idempotency_tower::Attempt>().is_some();
+            let gate = Arc::clone(&gate);
+            Box::pin(async move {
+                gate.acquire().await.unwrap().forget();
+                Ok(Response::new(text(if guarded { "guarded" } else { "alone" })))
+            })
+        }
+    }));
+    door.faults.set(Call::Claim, UNAVAILABLE);
+    let first = tokio::spawn(door.send(post("k", "a")));
+    until_running(&door).await;
+    assert_eq!(door.send(post("k", "a")).await.code(), "conflict");
+    assert_eq!(door.send(post("k", "b")).await.code(), "fingerprint-mismatch");
+    gate.add_permits(1);
+    let first = first.await.unwrap();
+    assert_eq!((&first.body[..], first.header("idempotency-degraded")), (&b"alone"[..], Some("true")));
+    gate.add_permits(1);
+    let again = door.send(post("k", "a")).await;
+    assert_eq!((again.is_replay(), door.runs()), (false, 2), "nothing is remembered");
+    door.faults.mend(Call::Claim);
+    gate.add_permits(1);
+    let guarded = door.send(post("k", "a")).await;
+    assert_eq!((&guarded.body[..], guarded.header("idempotency-degraded")), (&b"guarded"[..], None));
+    assert!(door.send(post("k", "a")).await.is_replay());
+}
+
+#[tokio::test]
+async fn failing_open_is_for_a_store_that_does_not_answer_only() {
+    let door = Door::answering(policy().fail_open(), || Response::new(text("done")));
+    for kind in [StoreErrorKind::Corrupt, StoreErrorKind::Full, StoreErrorKind::Schema] {
+        door.faults.set(Call::Claim, Fault::Fails(kind));
+        assert!(door.send(post("k", "a")).await.status >= 500, "{kind:?}");
+    }
+    assert_eq!(door.runs(), 0);
+}
+
+#[tokio::test]
+async fn an_unrecorded_run_that_panics_frees_its_turn() {
+    let door = Door::new(policy().fail_open(), |_| Box::pin(async { panic!("out of paper") }));
+    door.faults.set(Call::Claim, UNAVAILABLE);
+    for _ in 0..2 {
+        let answer = door.send(post("k", "a")).await;
+        assert_eq!(
+            (answer.code().as_str(), answer.header("idempotency-degraded")),
+            ("internal", Some("true"))
+        );
+    }
+    assert_eq!(door.runs(), 2);
+}
+
 /// A door whose runs answer with the number of the run; the first waits until the test lets it go on.
 fn numbered(streamed: fn(usize) -> Response<crate::setup::OwnBody>) -> (Arc<Door>, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));

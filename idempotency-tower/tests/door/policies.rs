@@ -1,11 +1,15 @@
 //! What a policy may choose beyond how runs end.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::Response;
+use idempotency_core::Address;
 use idempotency_store_memory::MemoryStore;
-use idempotency_tower::{IdempotencyLayer, OnServerError, Policy, Refusal};
+use idempotency_tower::{Event, IdempotencyLayer, Observer, OnServerError, Policy, Refusal};
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::setup::{Answer, Door, policy, post, text};
@@ -68,6 +72,83 @@ async fn an_expired_key_is_new_or_refused_as_the_policy_says() {
     assert_eq!(door.send(post("k", "other")).await.code(), "key-expired", "whatever the payload");
 }
 
+/// What an observer saw, by name.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Seen {
+    fn observe(&self, _: &Address, event: &Event<'_>) {
+        let name = format!("{event:?}");
+        let end = name.find([' ', '(']).unwrap_or(name.len());
+        self.0.lock().unwrap().push(name[..end].to_owned());
+    }
+}
+
+#[tokio::test]
+async fn a_policy_in_the_shadow_changes_nothing_and_counts() {
+    let seen = Seen::default();
+    let policy = policy().required().max_request_bytes(4).in_the_shadow().build().unwrap();
+    let layer = IdempotencyLayer::observed(MemoryStore::new(), policy, seen.clone());
+    let service =
+        layer.layer(service_fn(async |request: http::Request<idempotency_tower::RequestBody<_>>| {
+            assert!(request.extensions().get::<idempotency_tower::Attempt>().is_none());
+            let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap().to_bytes();
+            let body =
+                http_body_util::BodyExt::map_err(http_body_util::Full::from(body), crate::setup::never);
+            Ok::<_, std::convert::Infallible>(
+                Response::builder()
+                    .header("idempotency-replayed", "the handler's own")
+                    .body(http_body_util::BodyExt::boxed_unsync(body))
+                    .unwrap(),
+            )
+        }));
+    let send = async |key: &str, body: &'static str| {
+        let request = if key.is_empty() {
+            http::Request::post("/").body(http_body_util::Full::<Bytes>::from(body)).unwrap()
+        } else {
+            post(key, body)
+        };
+        Answer::read(service.clone().oneshot(request).await.unwrap()).await
+    };
+    for (key, body) in [("k", "a"), ("k", "a"), ("k", "b"), ("\"bad", "a"), ("", "a"), ("k", "too long")] {
+        let answer = send(key, body).await;
+        assert_eq!((answer.status, &answer.body[..]), (200, body.as_bytes()), "{key:?} {body:?}");
+        assert_eq!(answer.header("idempotency-replayed"), Some("the handler's own"));
+        assert_eq!(layer.drain(Duration::from_secs(60)).await.left, 0);
+    }
+    assert_eq!(*seen.0.lock().unwrap(), ["Granted", "Stored", "Completed", "Mismatch"]);
+}
+
+#[tokio::test]
+async fn a_body_too_long_for_the_shadow_reaches_the_handler_whole() {
+    let policy = policy().max_request_bytes(4).in_the_shadow().build().unwrap();
+    let layer = IdempotencyLayer::with_policy(MemoryStore::new(), policy);
+    let service = layer.layer(service_fn(
+        async |request: http::Request<idempotency_tower::RequestBody<crate::setup::OwnBody>>| {
+            let body = http_body_util::BodyExt::collect(request.into_body())
+                .await
+                .map(http_body_util::Collected::to_bytes);
+            let text = match body {
+                Ok(bytes) => bytes,
+                Err(error) => Bytes::from(format!("error: {error}")),
+            };
+            let body =
+                http_body_util::BodyExt::map_err(http_body_util::Full::from(text), crate::setup::never);
+            Ok::<_, std::convert::Infallible>(Response::new(http_body_util::BodyExt::boxed_unsync(body)))
+        },
+    ));
+    let data = |text: &'static str| Ok(http_body::Frame::data(Bytes::from_static(text.as_bytes())));
+    let send = async |frames: Vec<Result<http_body::Frame<Bytes>, crate::setup::BodyError>>| {
+        let body = http_body_util::StreamBody::new(futures_util::stream::iter(frames));
+        let body = http_body_util::BodyExt::boxed_unsync(body);
+        let request = http::Request::post("/").header("idempotency-key", "k").body(body).unwrap();
+        Answer::read(service.clone().oneshot(request).await.unwrap()).await.body
+    };
+    assert_eq!(send(vec![data("abc"), data("def"), data("ghi")]).await, "abcdefghi");
+    let broken = vec![data("abc"), Err(crate::setup::BodyError("reset by peer"))];
+    assert_eq!(send(broken).await, "error: reset by peer");
+}
+
 #[tokio::test]
 async fn layers_under_other_policies_share_one_engine() {
     let layer = IdempotencyLayer::with_policy(MemoryStore::new(), policy().max_live_runs(1).build().unwrap());
@@ -75,11 +156,11 @@ async fn layers_under_other_policies_share_one_engine() {
     let strict = strict.layer(service_fn(async |_: http::Request<idempotency_tower::RequestBody<_>>| {
         Ok::<_, std::convert::Infallible>(done())
     }));
-    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let slow = layer.layer(service_fn({
-        let gate = std::sync::Arc::clone(&gate);
+        let gate = Arc::clone(&gate);
         move |_: http::Request<idempotency_tower::RequestBody<_>>| {
-            let gate = std::sync::Arc::clone(&gate);
+            let gate = Arc::clone(&gate);
             async move {
                 gate.acquire().await.unwrap().forget();
                 Ok::<_, std::convert::Infallible>(done())
