@@ -7,7 +7,7 @@ mod layer;
 pub use early::{Early, EarlyRejection};
 pub use extract::{Attempt, IdempotencyKey, Unguarded};
 pub use idempotency_tower::{
-    Code, Drained, Ending, Fence, Key, KeySyntax, LeaseLost, OnLapse, OnServerError, Oversized, Policy,
-    PolicyBuilder, PolicyError, Scope, Store, Verdict,
+    Code, Drained, Ending, Event, Fence, Key, KeySyntax, LeaseLost, Notify, Observer, OnLapse, OnServerError,
+    Oversized, Policy, PolicyBuilder, PolicyError, Refusal, Render, ReplayedFields, Scope, Store, Verdict,
 };
 pub use layer::IdempotencyLayer;
