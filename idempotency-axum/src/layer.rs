@@ -61,6 +61,11 @@ impl<S: Store> IdempotencyLayer<S> {
         Self(self.0.under(policy.with_original_uri(original_uri)))
     }
 
+    /// What it does.
+    pub fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
     /// The same, its waiters woken by `notify` too: the store itself, where it can tell. Layers made by
     /// [`under`](Self::under) afterwards are woken as well.
     #[must_use]

@@ -63,6 +63,11 @@ impl<S: Store> IdempotencyLayer<S> {
         Self { door: self.door.with(self.door.engine.clone(), policy) }
     }
 
+    /// What it does.
+    pub fn policy(&self) -> &Policy {
+        &self.door.policy
+    }
+
     /// The same, its waiters woken by `notify` too: the store itself, where it can tell. Layers made by
     /// [`under`](Self::under) afterwards are woken as well.
     #[must_use]
