@@ -9,6 +9,7 @@
 //! | how the run ended | [`Ending`], by the handler's word or by [`ending_of`] a status |
 //! | what a replay gives back | [`ReplayedFields`] of an [`Answer`], read back as [`Stored`] |
 //! | what is answered instead | [`Refusal`], one [`Code`] each, explained in [`problems`] |
+//! | what is promised of all that | the words of a [`contract`] |
 //!
 //! Nothing here knows the `http` crate: names are lower-case text, values are bytes.
 
@@ -22,6 +23,7 @@ mod refusal;
 mod selected;
 mod syntax;
 
+pub mod contract;
 pub mod headers;
 pub mod problems;
 
