@@ -6,10 +6,10 @@ SELECT ?1, 1, ?3,
        CASE law WHEN 1 THEN attempt WHEN 3 THEN 1 ELSE min(attempt + 1, 4294967295) END,
        CASE law WHEN 1 THEN on_lapse ELSE ?4 END,
        CASE law WHEN 1 THEN retention ELSE ?5 END,
-       CASE law WHEN 1 THEN fingerprint ELSE ?2 END,
+       ?2,
        CASE law WHEN 1 THEN max(until, ?7) ELSE ?7 END
 FROM (
-    SELECT fence, attempt, on_lapse, retention, fingerprint, until,
+    SELECT fence, attempt, on_lapse, retention, until,
            CASE
                WHEN found.address IS NULL THEN 3
                WHEN NOT readable THEN NULL
@@ -32,6 +32,7 @@ FROM (
 WHERE law IN (1, 3, 8)
 ON CONFLICT (address) DO UPDATE SET
     phase = excluded.phase, holder = excluded.holder, fence = excluded.fence, attempt = excluded.attempt,
-    on_lapse = excluded.on_lapse, retention = excluded.retention, fingerprint = excluded.fingerprint,
+    on_lapse = excluded.on_lapse, retention = excluded.retention,
+    fingerprint = CASE WHEN excluded.fence = fence THEN fingerprint ELSE excluded.fingerprint END, -- row 1 writes none
     until = excluded.until, gone = NULL, form = NULL, media = NULL, outcome = NULL
 RETURNING fence, attempt;
