@@ -22,7 +22,8 @@ pub enum OnServerError {
     Release,
     /// The error is the answer, for every duplicate too.
     Keep,
-    /// The operation is in doubt; nothing runs until somebody finds out how it ended. For money.
+    /// The operation is in doubt; nothing runs until somebody finds out how it ended. For money. A 408 counts as a server
+    /// error here: a timeout that cut a handler off says it. The other statuses that free the key free it all the same.
     Hold,
 }
 
@@ -40,10 +41,12 @@ impl OnServerError {
 /// The ending of a run whose handler said nothing but `status`.
 ///
 /// What routers, extractors and gates answer before a handler ran, and what is transient, frees the key; so does an
-/// upgrade (101), whose connection no replay can give back.
+/// upgrade (101), whose connection no replay can give back. A handler that answers so after its effect happened must say
+/// [`Ending::Keep`]. Under [`OnServerError::Hold`] a 408 is in doubt: a timeout inside the door cuts handlers off with it.
 pub const fn ending_of(status: u16, on_server_error: OnServerError) -> Ending {
     match status {
         ..200 => Ending::NotExecuted,
+        408 if matches!(on_server_error, OnServerError::Hold) => Ending::Unknown,
         401 | 403 | 405 | 407 | 408 | 411 | 413 | 415 | 421 | 423 | 425 | 426 | 428 | 429 | 431 => {
             Ending::NotExecuted
         }
@@ -58,11 +61,11 @@ mod tests {
 
     #[test]
     fn statuses_end_as_the_table_says() {
-        let freed = [401, 403, 405, 407, 408, 411, 413, 415, 421, 423, 425, 426, 428, 429, 431];
+        let freed = [401, 403, 405, 407, 411, 413, 415, 421, 423, 425, 426, 428, 429, 431];
         for status in 100..=999 {
             let expected = match status {
                 100..200 => Ending::NotExecuted,
-                500.. => Ending::Unknown,
+                408 | 500.. => Ending::Unknown,
                 _ if freed.contains(&status) => Ending::NotExecuted,
                 _ => Ending::Keep,
             };
@@ -76,6 +79,8 @@ mod tests {
             assert_eq!(ending_of(status, OnServerError::Release), Ending::Keep, "{status}");
         }
         assert_eq!(ending_of(101, OnServerError::Keep), Ending::NotExecuted);
+        assert_eq!(ending_of(408, OnServerError::Keep), Ending::NotExecuted);
+        assert_eq!(ending_of(408, OnServerError::Release), Ending::NotExecuted);
     }
 
     #[test]
