@@ -5,8 +5,22 @@ use super::{
     syntax::trim_ows,
 };
 
-/// The headers that carry credentials unless a policy names others.
-pub const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+/// The headers that carry credentials unless a policy names others: those that clients and gateways are known to use.
+///
+/// What is drawn anew for every try (`X-Csrf-Token`, signatures) is not among them, or no retry would be recognised.
+pub const CREDENTIAL_HEADERS: [&str; 11] = [
+    "api-key",
+    "authorization",
+    "cookie",
+    "private-token",
+    "proxy-authorization",
+    "x-access-token",
+    "x-amz-security-token",
+    "x-api-key",
+    "x-api-token",
+    "x-auth-token",
+    "x-goog-api-key",
+];
 
 const COOKIE: &str = "cookie";
 
@@ -49,21 +63,26 @@ impl Credentials {
     /// The request's credentials in a fixed order; `lines` gives the values of all lines of a header by its lower-case
     /// name.
     ///
-    /// A bound cookie is its raw `name=value` pair under the name `cookie`, so an absent one differs from an empty one
-    /// and none can pass for a header.
+    /// A cookie is its raw `name=value` pair under the name `cookie`, so an absent one differs from an empty one and none
+    /// can pass for a header. The whole `Cookie` header is all its pairs, since HTTP/2 may send each as a line of its own.
     pub fn read<'a, L>(&self, lines: impl Fn(&str) -> L) -> Vec<(&str, &'a [u8])>
     where
         L: IntoIterator<Item = &'a [u8]>,
     {
-        let whole = self.headers.names().filter(|name| self.cookies.is_none() || *name != COOKIE);
+        let pairs = || {
+            let pairs = lines(COOKIE).into_iter().flat_map(|line| line.split(|byte| *byte == b';'));
+            pairs.map(trim_ows).filter(|pair| !pair.is_empty()).map(|pair| (COOKIE, pair))
+        };
         let mut read = Vec::new();
-        for name in whole {
-            read.extend(lines(name).into_iter().map(|value| (name, value)));
+        for name in self.headers.names() {
+            match (name, &self.cookies) {
+                (COOKIE, None) => read.extend(pairs()),
+                (COOKIE, Some(_)) => {}
+                _ => read.extend(lines(name).into_iter().map(|value| (name, value))),
+            }
         }
         for name in self.cookies.iter().flatten() {
-            let pairs = lines(COOKIE).into_iter().flat_map(|line| line.split(|byte| *byte == b';'));
-            let bound = pairs.map(trim_ows).filter(|pair| cookie_name(pair) == name.as_bytes());
-            read.extend(bound.map(|pair| (COOKIE, pair)));
+            read.extend(pairs().filter(|(_, pair)| cookie_name(pair) == name.as_bytes()));
         }
         read
     }

@@ -18,18 +18,36 @@ fn read(credentials: &Credentials) -> Vec<(&str, &'static [u8])> {
 }
 
 #[test]
-fn the_default_takes_the_four_headers_line_by_line() {
-    let expected: [(&str, &[u8]); 5] = [
+fn the_default_takes_known_headers_line_by_line_and_cookies_pair_by_pair() {
+    let expected: [(&str, &[u8]); 9] = [
         ("authorization", b"Bearer a"),
         ("authorization", b"Bearer b"),
-        ("cookie", b"theme=dark; sid=1 ;csrf= 2"),
-        ("cookie", b"sid=3;empty=;flag"),
+        ("cookie", b"theme=dark"),
+        ("cookie", b"sid=1"),
+        ("cookie", b"csrf= 2"),
+        ("cookie", b"sid=3"),
+        ("cookie", b"empty="),
+        ("cookie", b"flag"),
         ("x-api-key", b"key"),
     ];
     assert_eq!(read(&Credentials::default()), expected);
-    let proxy = Credentials::default();
-    let proxy = proxy.read(|name| (name == "proxy-authorization").then_some(b"Basic x".as_slice()));
-    assert_eq!(proxy, [("proxy-authorization", b"Basic x".as_slice())]);
+    for header in CREDENTIAL_HEADERS {
+        let all = Credentials::default();
+        let one = all.read(|name| (name == header).then_some(b"secret".as_slice()));
+        assert_eq!(one, [(header, b"secret".as_slice())]);
+    }
+}
+
+#[test]
+fn cookies_are_the_same_in_one_line_or_in_many() {
+    let read = |lines: &[&'static [u8]]| {
+        let credentials = Credentials::default();
+        let read = credentials.read(|name| if name == "cookie" { lines.to_vec() } else { Vec::new() });
+        read.into_iter().map(|(_, pair)| pair).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&[b"a=1; b=2"]), read(&[b"a=1", b"b=2"]));
+    assert_eq!(read(&[b"a=1;", b""]), read(&[b"a=1"]));
+    assert_ne!(read(&[b"a=1; b=2"]), read(&[b"b=2; a=1"]), "their order tells who comes first");
 }
 
 #[test]
