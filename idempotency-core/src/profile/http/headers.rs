@@ -33,6 +33,27 @@ pub fn is_marker(name: &str) -> bool {
     name.starts_with("idempotency-") || name == "preference-applied"
 }
 
+/// Whether the field `name` (lower case) can stand in no stored answer: the connection that carries an answer sets it
+/// anew, framing included, or this layer does. A replay leaves it out even where a record has it.
+pub fn is_never_replayed(name: &str) -> bool {
+    is_of_connection(name) || is_marker(name)
+}
+
+/// Whether the field `name` (lower case) describes the very bytes of a body: without them it would be wrong, so a replay
+/// whose body was not kept leaves it out.
+pub fn describes_body(name: &str) -> bool {
+    matches!(
+        name,
+        "accept-ranges"
+            | "content-digest"
+            | "content-encoding"
+            | "content-md5"
+            | "content-range"
+            | "digest"
+            | "repr-digest"
+    )
+}
+
 /// The field names that a `Connection` value nominates as its connection's own, as spelled there: compare them without
 /// regard to case.
 pub fn nominated(connection: &[u8]) -> impl Iterator<Item = &str> {
@@ -77,8 +98,8 @@ impl ReplayedFields {
     /// Whether a replay repeats the field `name` (lower case).
     pub fn contains(&self, name: &str) -> bool {
         let listed = |list: &[Box<str>]| list.iter().any(|listed| **listed == *name);
-        let is_ours = is_of_connection(name) || is_marker(name);
-        !listed(&self.denied) && (is_replayed(name) || (listed(&self.allowed) && !is_ours))
+        let is_allowed = listed(&self.allowed) && !is_never_replayed(name);
+        !listed(&self.denied) && (is_replayed(name) || is_allowed)
     }
 }
 

@@ -101,3 +101,23 @@ fn a_route_may_allow_and_deny_but_not_what_the_layer_decides() {
     }
     assert!(!ReplayedFields::default().contains("set-cookie"));
 }
+
+#[test]
+fn what_describes_the_bytes_of_a_body_is_told_from_what_does_not() {
+    for name in ["content-encoding", "content-range", "content-digest", "repr-digest", "accept-ranges"] {
+        assert!(describes_body(name) && is_replayed(name), "{name}");
+    }
+    for name in ["content-type", "content-language", "etag", "location"] {
+        assert!(!describes_body(name), "{name}");
+    }
+}
+
+#[test]
+fn framing_and_markers_are_in_no_stored_answer() {
+    for name in
+        ["content-length", "transfer-encoding", "connection", "upgrade", "trailer", IDEMPOTENCY_REPLAYED]
+    {
+        assert!(is_never_replayed(name), "{name}");
+    }
+    assert!(!is_never_replayed("set-cookie") && !is_never_replayed("content-type"));
+}
