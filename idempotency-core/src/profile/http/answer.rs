@@ -11,6 +11,8 @@
 //! What a store gives back is checked to the last byte before any of it is answered: a stored answer that was cut or
 //! mixed up is an error, never a shorter answer.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use self::wire::{Reader, fields_len, framed_len, put_fields, put_framed, varint_len};
@@ -27,7 +29,7 @@ pub type Fields = Vec<(Bytes, Bytes)>;
 
 /// A whole answer, as every replay gives it back. [`headers::is_replayed`](super::headers::is_replayed) says which
 /// fields belong in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status, 100 to 999.
     pub status: u16,
@@ -71,7 +73,7 @@ impl Answer {
 }
 
 /// Status and headers of an answer whose body was not kept, for a route that chose to replay them all the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Head {
     /// The status, 100 to 999.
     pub status: u16,
@@ -94,7 +96,7 @@ impl Head {
 }
 
 /// What is left of an answer that cannot be replayed: enough for a refusal to say where the result is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Tombstone {
     /// The status, 100 to 999.
     pub status: u16,
@@ -116,6 +118,33 @@ impl Tombstone {
     /// The length of [`encode`](Self::encode)'s bytes.
     pub fn encoded_len(&self) -> usize {
         PREFIX_BYTES + self.location.as_ref().map_or(0, |location| framed_len(location.len()))
+    }
+}
+
+/// Shows lengths and counts only: what was answered is somebody's, and debug output ends in logs.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("headers", &self.headers.len())
+            .field("body_bytes", &self.body.len())
+            .field("trailers", &self.trailers.as_ref().map(Vec::len))
+            .finish()
+    }
+}
+
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head").field("status", &self.status).field("headers", &self.headers.len()).finish()
+    }
+}
+
+impl fmt::Debug for Tombstone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tombstone")
+            .field("status", &self.status)
+            .field("location_bytes", &self.location.as_ref().map(Bytes::len))
+            .finish()
     }
 }
 

@@ -119,7 +119,7 @@ impl fmt::Display for Code {
 }
 
 /// An answer that is neither a run nor a replay. No value of a request is in it: no key, no payload, no credential.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
     /// The stable code; it decides status and title.
@@ -268,6 +268,20 @@ impl Refusal {
 
     fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
+    }
+}
+
+/// Shows that there is a location, and not which: it is part of an answer.
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("code", &self.code)
+            .field("detail", &self.detail)
+            .field("retry_after", &self.retry_after)
+            .field("differing", &self.differing)
+            .field("original_status", &self.original_status)
+            .field("location_bytes", &self.location.as_ref().map(Bytes::len))
+            .finish()
     }
 }
 

@@ -68,6 +68,18 @@ fn tombstones_come_back_as_they_were() {
 }
 
 #[test]
+fn nothing_of_an_answer_is_printed_but_lengths_and_counts() {
+    let fields = || fields(&[("x-secret", "4242")]);
+    let answer = Answer { status: 200, headers: fields(), body: "4242".into(), trailers: Some(fields()) };
+    let head = Stored::Omitted(Head { status: 200, headers: fields() });
+    let tombstone = Tombstone { status: 201, location: Some("/orders/4242".into()) };
+    let refusal = super::super::Refusal::result_not_replayable(tombstone.clone());
+    let shown = format!("{answer:?} {head:?} {tombstone:?} {refusal:?}");
+    assert!(!shown.contains("4242") && !shown.contains("secret"), "{shown}");
+    assert!(shown.contains("body_bytes: 4") && shown.contains("location_bytes: Some(12)"), "{shown}");
+}
+
+#[test]
 fn the_body_is_not_copied() {
     let outcome = sample().encode();
     let Ok(Stored::Whole(answer)) = Stored::decode(&outcome) else { panic!("a whole answer") };
