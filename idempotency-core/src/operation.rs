@@ -57,6 +57,12 @@ impl Scope {
         self.tenant = Some(tenant.into());
         self
     }
+
+    /// Whether its principal or its tenant is set to nothing, as one is that was read from where it is missing. A door
+    /// refuses such a scope: all callers without a name would share it.
+    pub fn names_nobody(&self) -> bool {
+        [&self.principal, &self.tenant].into_iter().flatten().any(|part| part.is_empty())
+    }
 }
 
 impl From<&str> for Scope {
@@ -195,6 +201,14 @@ mod tests {
         for (i, one) in glued.iter().enumerate() {
             assert!(glued[i + 1..].iter().all(|other| one != other), "address {i} repeats");
         }
+    }
+
+    #[test]
+    fn an_empty_name_is_nobody_s_and_an_absent_one_is_everybody_s() {
+        assert!(Scope::principal("").names_nobody());
+        assert!(Scope::principal("alice").in_tenant("").names_nobody());
+        assert!(!Scope::principal("alice").in_tenant("acme").names_nobody());
+        assert!(!Scope::shared().names_nobody());
     }
 
     #[test]
