@@ -5,6 +5,7 @@ mod attempt;
 mod body;
 mod caller;
 mod closing;
+mod contract;
 mod convert;
 mod error;
 mod exchange;
@@ -26,6 +27,7 @@ pub mod client;
 
 pub use attempt::{Attempt, Verdict};
 pub use body::{RequestBody, ResponseBody};
+pub use contract::{Contract, KeySpace, Promise};
 pub use error::BoxError;
 pub use future::ResponseFuture;
 pub use idempotency_core::{
