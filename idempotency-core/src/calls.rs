@@ -27,7 +27,16 @@ impl<S: Store> Calls<S> {
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        timeout(self.time, call).await.unwrap_or_else(|elapsed| {
+        self.within(self.time, call).await
+    }
+
+    /// Bounds one call that is of no use after `limit`.
+    pub(crate) async fn within<T>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        timeout(limit.min(self.time), call).await.unwrap_or_else(|elapsed| {
             Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(elapsed))
         })
     }

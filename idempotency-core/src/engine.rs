@@ -5,15 +5,15 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    Address, Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError,
+    Address, Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError, StoreErrorKind,
     calls::Calls,
     event::{Event, Observer, Observers},
     flight::Flights,
-    keeper::Keeper,
-    live::{Live, Seat},
+    keeper::{Keepers, Task},
+    live::Live,
     notify::{Notify, Wakes},
     permit::Permit,
-    policy::{Bounds, Terms},
+    policy::{Bounds, PolicyError, Terms},
 };
 
 /// One engine serves every door: it claims, keeps leases renewed, bounds what is live and drains it.
@@ -24,7 +24,7 @@ pub struct Engine<S: Store> {
     pub(crate) calls: Arc<Calls<S>>,
     pub(crate) flights: Arc<Flights>,
     pub(crate) wakes: Wakes,
-    keeper: Arc<Keeper<S>>,
+    keepers: Arc<Keepers<S>>,
     live: Arc<Live>,
 }
 
@@ -34,7 +34,7 @@ impl<S: Store> Clone for Engine<S> {
             calls: Arc::clone(&self.calls),
             flights: Arc::clone(&self.flights),
             wakes: self.wakes.clone(),
-            keeper: Arc::clone(&self.keeper),
+            keepers: Arc::clone(&self.keepers),
             live: Arc::clone(&self.live),
         }
     }
@@ -56,7 +56,7 @@ impl<S: Store> Engine<S> {
         Self {
             flights: Flights::new(&bounds),
             wakes: Wakes::default(),
-            keeper: Keeper::new(Arc::clone(&calls)),
+            keepers: Keepers::new(Arc::clone(&calls)),
             live: Live::new(bounds.max_live_runs),
             calls,
         }
@@ -80,17 +80,34 @@ impl<S: Store> Engine<S> {
     /// it land even later, it costs one lease, or one record in doubt, and never a second run.
     ///
     /// # Errors
-    /// [`ClaimError`]: too many runs are live, or the store failed. Nothing was run.
+    /// [`ClaimError`]: too many runs are live, the store failed or answered after the lease had lapsed, or the terms
+    /// make no sense. Nothing was run.
     pub async fn claim(&self, op: &Operation, terms: &Terms) -> Result<Claim<Permit<S>>, ClaimError> {
+        terms.check()?;
         let Some(seat) = self.live.take() else {
             self.calls.tell(op.address(), &Event::Overloaded);
             return Err(ClaimError::Overloaded { bound: self.live.bound() });
         };
         let sent = Instant::now();
-        let claim = self.bid(op, terms).await?;
+        let mut bidding = Bidding::new(&self.calls, op.address());
+        let claim = self.bid(op, terms, &mut bidding).await?;
         let granted = |lease: &Lease| Event::Granted { fence: lease.fence, attempt: lease.attempt };
         self.calls.tell(op.address(), &Event::of(&claim, granted));
-        Ok(claim.map(|lease| self.permit(op, terms, lease, sent, seat)))
+        let Claim::Granted(lease) = claim else {
+            bidding.close();
+            return Ok(claim.map(|_| unreachable!("a grant is taken out above")));
+        };
+        if sent.elapsed() >= terms.lease {
+            return Err(lapsed_on_its_way()); // somebody else may run by now: the open bid is withdrawn
+        }
+        let (kept, task) = self.keepers.here().keep(lease, sent, terms.lease, terms.max_run);
+        let permit = Permit::new(Arc::clone(&self.calls), op.clone(), *terms, lease, kept, seat);
+        if task == Task::Woken {
+            // The keeper must get hold of a thread before this run may block the one it was woken on.
+            tokio::task::yield_now().await;
+        }
+        bidding.close();
+        Ok(Claim::Granted(permit))
     }
 
     /// Tells the observer what a door did without the store.
@@ -111,11 +128,13 @@ impl<S: Store> Engine<S> {
     }
 
     /// A claim whose reply was lost is sent once more: the holder adopts what the first copy was granted.
-    async fn bid(&self, op: &Operation, terms: &Terms) -> Result<Claim<Lease>, ClaimError> {
-        let holder = Holder::draw();
-        let bid = terms.bid(holder);
-        let mut bidding =
-            Bidding { calls: &self.calls, lease: Lease::unconfirmed(*op.address(), holder), open: true };
+    async fn bid(
+        &self,
+        op: &Operation,
+        terms: &Terms,
+        bidding: &mut Bidding<'_, S>,
+    ) -> Result<Claim<Lease>, ClaimError> {
+        let bid = terms.bid(bidding.lease.holder);
         let claim = async {
             match self.calls.store.claim(op, &bid).await {
                 Err(error) if error.fate == Fate::Unknown => {
@@ -126,23 +145,19 @@ impl<S: Store> Engine<S> {
                 answer => answer,
             }
         };
-        match self.calls.in_time(claim).await {
-            Ok(claim) => {
-                bidding.open = false;
-                Ok(claim)
+        self.calls.in_time(claim).await.map_err(|error| {
+            if error.fate == Fate::NotApplied {
+                bidding.close();
             }
-            Err(error) => {
-                bidding.open = error.fate == Fate::Unknown;
-                self.calls.tell(op.address(), &Event::StoreFailed(&error));
-                Err(ClaimError::Store(error))
-            }
-        }
+            self.calls.tell(op.address(), &Event::StoreFailed(&error));
+            ClaimError::Store(error)
+        })
     }
+}
 
-    fn permit(&self, op: &Operation, terms: &Terms, lease: Lease, sent: Instant, seat: Seat) -> Permit<S> {
-        let kept = self.keeper.keep(lease, sent, terms.lease, terms.max_run);
-        Permit::new(Arc::clone(&self.calls), op.clone(), *terms, lease, kept, seat)
-    }
+fn lapsed_on_its_way() -> ClaimError {
+    let late = "the claim was answered after its lease had lapsed";
+    StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(late).into()
 }
 
 /// A bid on its way. Left open, by a dropped future or an unknown fate, it is released in the background.
@@ -150,6 +165,16 @@ struct Bidding<'a, S: Store> {
     calls: &'a Arc<Calls<S>>,
     lease: Lease,
     open: bool,
+}
+
+impl<'a, S: Store> Bidding<'a, S> {
+    fn new(calls: &'a Arc<Calls<S>>, address: &Address) -> Self {
+        Self { calls, lease: Lease::unconfirmed(*address, Holder::draw()), open: true }
+    }
+
+    fn close(&mut self) {
+        self.open = false;
+    }
 }
 
 impl<S: Store> Drop for Bidding<'_, S> {
@@ -187,6 +212,9 @@ pub enum ClaimError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The terms make no sense.
+    #[error(transparent)]
+    Terms(#[from] PolicyError),
 }
 
 /// How a drain ended.

@@ -57,10 +57,12 @@ impl Flights {
     }
 
     fn flight(self: &Arc<Self>, op: &Operation) -> Option<Arc<Flight>> {
+        // Declared first, so that it is dropped after the table is free: the last to hold a flight takes it out of there.
+        let known;
         let mut table = self.table();
-        let known = table.get(op.address()).and_then(Weak::upgrade);
-        if let Some(flight) = known.filter(|flight| !flight.is_over()) {
-            return (flight.op == *op).then_some(flight);
+        known = table.get(op.address()).and_then(Weak::upgrade);
+        if let Some(flight) = known.as_ref().filter(|flight| !flight.is_over()) {
+            return (flight.op == *op).then(|| Arc::clone(flight));
         }
         let flight = Arc::new(Flight {
             flights: Arc::clone(self),

@@ -21,6 +21,9 @@ impl Holder {
         Self(bytes)
     }
 
+    /// Whoever resolved an operation that was in doubt: no run's holder.
+    pub const RESOLVED: Self = Self([0; 16]);
+
     /// A holder read back from a store.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)

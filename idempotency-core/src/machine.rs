@@ -164,7 +164,11 @@ pub fn resolve(
         return Step::unchanged(fenced(Some(record)));
     };
     let after = match resolution {
-        Resolution::Applied(outcome, keep) => completed(record, fingerprint, outcome, *keep, now),
+        // The run that was in doubt holds it no longer: should it end after all, this outcome stands, not its own.
+        Resolution::Applied(outcome, keep) => {
+            let resolved = completed(record, fingerprint, outcome, *keep, now);
+            Record { holder: Holder::RESOLVED, ..resolved }
+        }
         Resolution::NotApplied => released(record, now),
     };
     Step::write(after, Settled::Applied)

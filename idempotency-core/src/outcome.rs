@@ -1,6 +1,6 @@
 //! How an operation ended: opaque bytes that answer a replay.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
@@ -20,7 +20,7 @@ pub enum Form {
 }
 
 /// Opaque bytes that answer a replay, or a tombstone that says "done, not replayable".
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether the bytes are the whole answer.
     pub form: Form,
@@ -44,6 +44,14 @@ impl Outcome {
     /// Whether this is a tombstone.
     pub const fn is_tombstone(&self) -> bool {
         matches!(self.form, Form::Tombstone)
+    }
+}
+
+/// Shows how many bytes there are, and none of them.
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { form, media, bytes } = self;
+        write!(f, "Outcome({form:?}, {media:?}, {} bytes)", bytes.len())
     }
 }
 

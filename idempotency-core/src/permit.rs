@@ -9,7 +9,8 @@ use crate::{
     calls::Calls,
     event::Event,
     flight::{Flight, Stage},
-    keeper::{Kept, LeaseLost},
+    keeper::Kept,
+    lease_lost::LeaseLost,
     live::Seat,
     policy::Terms,
 };
@@ -62,20 +63,21 @@ impl<S: Store> Permit<S> {
 
     /// Ends the run with `outcome`; with `tombstone` where the store cannot hold that.
     ///
-    /// A store that does not answer is asked again, with back-off and under renewal, until
+    /// A store that fails is asked again, with back-off and under renewal, until
     /// [`Terms::completion_retry`] has passed: the holder decides, so a completion counts past the end of the lease
     /// too, as long as nobody took the key. Run it where no caller's cancellation can drop it.
     pub async fn complete(mut self, outcome: &Outcome, tombstone: &Outcome) -> Completion {
         let keep = self.terms.keep();
         let limit = self.calls.store.max_outcome_bytes();
         let first = if outcome.bytes.len() > limit { tombstone } else { outcome };
-        let mut settled = self.settle(|store, lease| store.complete(lease, first, keep)).await;
         let cannot_hold = |error: &StoreError| {
             matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full) && !first.is_tombstone()
         };
+        let mut settled = self.settle(|store, lease| store.complete(lease, first, keep), cannot_hold).await;
         let fell_back = settled.as_ref().is_err_and(cannot_hold);
         if fell_back {
-            settled = self.settle(|store, lease| store.complete(lease, tombstone, keep)).await;
+            let never_fits = |error: &StoreError| error.kind == StoreErrorKind::TooLarge;
+            settled = self.settle(|store, lease| store.complete(lease, tombstone, keep), never_fits).await;
         }
         let stored = if fell_back { tombstone } else { first };
         match settled {
@@ -99,7 +101,7 @@ impl<S: Store> Permit<S> {
     /// # Errors
     /// The store did not take it for as long as it was asked. The lease lapses.
     pub async fn release(mut self, why: Release) -> Result<Settled, StoreError> {
-        let settled = self.settle(|store, lease| store.release(lease, why)).await;
+        let settled = self.settle(|store, lease| store.release(lease, why), |_| false).await;
         match &settled {
             Ok(Settled::Applied) => self.tell(&Event::Released(why)),
             Ok(Settled::Fenced(_)) => self.tell(&Event::Fenced),
@@ -108,7 +110,12 @@ impl<S: Store> Permit<S> {
         settled
     }
 
-    async fn settle<'s, F>(&'s mut self, send: impl Fn(&'s S, &'s Lease) -> F) -> Result<Settled, StoreError>
+    /// Sends an ending until it is answered, `hopeless` says that it never will be, or its time is up.
+    async fn settle<'s, F>(
+        &'s mut self,
+        send: impl Fn(&'s S, &'s Lease) -> F,
+        hopeless: impl Fn(&StoreError) -> bool,
+    ) -> Result<Settled, StoreError>
     where
         F: Future<Output = Result<Settled, StoreError>>,
     {
@@ -124,9 +131,7 @@ impl<S: Store> Permit<S> {
                 Err(error) => error,
             };
             calls.tell(&self.lease.address, &Event::StoreFailed(&error));
-            if error.kind != StoreErrorKind::Unavailable
-                || begun.elapsed() + pause > self.terms.completion_retry
-            {
+            if hopeless(&error) || begun.elapsed() + pause > self.terms.completion_retry {
                 return Err(error);
             }
             sleep(pause).await;

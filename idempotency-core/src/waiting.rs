@@ -31,7 +31,7 @@ impl<S: Store> Engine<S> {
         patience: Duration,
     ) -> Result<Claim<Permit<S>>, ClaimError> {
         let Some(member) = self.flights.join(op) else { return self.claim(op, terms).await };
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + patience.min(Terms::MAX_DURATION);
         match timeout_at(deadline, member.turn()).await {
             Ok(Turn::Over(stage)) => self.share(op, stage),
             Ok(Turn::Scout(scout)) => self.scout(op, terms, &member, scout, deadline).await,

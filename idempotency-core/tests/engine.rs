@@ -8,8 +8,8 @@ use std::{
 };
 
 use idempotency_core::{
-    Address, Claim, ClaimError, Completion, Door, Engine, Fingerprint, Key, Media, OnLapse, Operation,
-    Outcome, Part, Permit, Release, Scope, Settled, Store, StoreErrorKind, Vacant,
+    Address, Bid, Claim, ClaimError, Completion, Door, Engine, Fingerprint, Keep, Key, Lease, Media, OnLapse,
+    Operation, Outcome, Part, Permit, Release, Scope, Settled, Store, StoreError, StoreErrorKind, Vacant,
     event::{Event, Observer},
     policy::{Bounds, Terms},
 };
@@ -276,6 +276,198 @@ async fn an_outcome_beyond_the_stores_limit_is_not_even_sent() {
     assert!(matches!(permit.complete(&long, &tombstone()).await, Completion::Stored));
     assert_eq!(faults.calls(Call::Complete), 1);
     assert_eq!(look(&engine, &op("k")).await, Claim::Completed(tombstone()));
+}
+
+#[tokio::test]
+async fn an_ending_is_tried_again_whatever_failed() {
+    for kind in
+        [StoreErrorKind::Full, StoreErrorKind::Refused, StoreErrorKind::Schema, StoreErrorKind::Corrupt]
+    {
+        let (engine, faults) = engine();
+        let permit = granted(&engine, &op("k"), &terms()).await;
+        faults.set(Call::Complete, Fault::Fails(kind));
+        let completing = tokio::spawn(async move { permit.complete(&outcome("x"), &tombstone()).await });
+        faults.reached(Call::Complete, 3).await;
+        faults.mend(Call::Complete);
+        assert!(matches!(completing.await.unwrap(), Completion::Stored), "{kind:?}");
+        assert!(matches!(look(&engine, &op("k")).await, Claim::Completed(_)));
+    }
+}
+
+#[tokio::test]
+async fn a_memory_store_full_to_the_brim_still_takes_a_tombstone() {
+    let store = MemoryStore::builder().max_bytes(64 << 10).build().unwrap();
+    let long = Outcome::whole(Media(7), vec![0; store.max_outcome_bytes()]);
+    let engine = Engine::new(Faulty::new(store).0, Bounds::default());
+    let mut live = Vec::new();
+    for number in 0.. {
+        match engine.claim(&op(&format!("k{number}")), &terms()).await {
+            Ok(Claim::Granted(permit)) => live.push((number, permit)),
+            Err(ClaimError::Store(error)) if error.kind == StoreErrorKind::Full => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    for (number, permit) in live {
+        assert!(matches!(permit.complete(&long, &tombstone()).await, Completion::Stored));
+        assert_eq!(look(&engine, &op(&format!("k{number}"))).await, Claim::Completed(tombstone()));
+    }
+}
+
+#[tokio::test]
+async fn a_claim_answered_after_its_lease_is_withdrawn() {
+    let (engine, faults) = engine();
+    faults.set(Call::Claim, Fault::Hangs);
+    let claiming = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.claim(&op("k"), &terms()).await.map(drop_granted) }
+    });
+    faults.reached(Call::Claim, 1).await;
+    tokio::time::sleep(terms().lease).await; // what is tested is that this time passes
+    faults.mend(Call::Claim);
+    assert!(matches!(claiming.await.unwrap(), Err(ClaimError::Store(_))));
+    faults.reached(Call::Release, 1).await;
+}
+
+fn drop_granted(claim: Claim<Permit<TestStore>>) {
+    assert!(matches!(claim, Claim::Granted(_)), "{claim:?}");
+}
+
+#[tokio::test]
+async fn terms_that_make_no_sense_claim_nothing() {
+    let (engine, faults) = engine();
+    for senseless in [
+        Terms { lease: Duration::ZERO, ..Terms::default() },
+        Terms { max_run: Duration::MAX, ..Terms::default() },
+        Terms { retention: Duration::MAX, ..Terms::default() },
+    ] {
+        assert!(matches!(engine.claim(&op("k"), &senseless).await, Err(ClaimError::Terms(_))));
+    }
+    assert_eq!(faults.calls(Call::Claim), 0);
+}
+
+#[tokio::test]
+async fn a_hung_renewal_does_not_outlast_the_lease() {
+    let (store, faults) = Faulty::new(MemoryStore::new());
+    let engine = Engine::new(store, Bounds { store_timeout: Duration::from_secs(60), ..Bounds::default() });
+    let permit = granted(&engine, &op("k"), &terms()).await;
+    faults.set(Call::Renew, Fault::Hangs);
+    faults.reached(Call::Renew, 1).await;
+    faults.set(Call::Renew, Fault::LosesReply); // later ones go through; the hung one stays
+    faults.reached(Call::Renew, 4).await;
+    assert!(matches!(engine.claim(&op("k"), &terms()).await, Ok(Claim::InFlight { .. })));
+    drop(permit);
+}
+
+/// Renews by panicking, once for each run.
+#[derive(Debug)]
+struct PanickingRenewal(MemoryStore, std::sync::atomic::AtomicUsize);
+
+impl Store for PanickingRenewal {
+    async fn claim(&self, op: &Operation, bid: &Bid) -> Result<Claim<Lease>, StoreError> {
+        self.0.claim(op, bid).await
+    }
+
+    async fn look(&self, op: &Operation) -> Result<Claim<Vacant>, StoreError> {
+        self.0.look(op).await
+    }
+
+    async fn renew(&self, lease: &Lease, term: Duration) -> Result<Settled, StoreError> {
+        if self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
+            panic!("a renewal that panics");
+        }
+        self.0.renew(lease, term).await
+    }
+
+    async fn complete(&self, lease: &Lease, outcome: &Outcome, keep: Keep) -> Result<Settled, StoreError> {
+        self.0.complete(lease, outcome, keep).await
+    }
+
+    async fn release(&self, lease: &Lease, why: Release) -> Result<Settled, StoreError> {
+        self.0.release(lease, why).await
+    }
+
+    async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
+        self.0.purge(at_most).await
+    }
+
+    fn max_outcome_bytes(&self) -> usize {
+        self.0.max_outcome_bytes()
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_that_panics_ends_no_other() {
+    let engine = Engine::new(PanickingRenewal(MemoryStore::new(), 0.into()), Bounds::default());
+    let mut permits = Vec::new();
+    for key in ["a", "b"] {
+        let Ok(Claim::Granted(permit)) = engine.claim(&op(key), &terms()).await else {
+            panic!("not granted")
+        };
+        permits.push(permit);
+    }
+    while engine.store().1.load(std::sync::atomic::Ordering::SeqCst) < 8 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for permit in &permits {
+        assert!(!permit.lease_lost().is_lost());
+    }
+}
+
+#[test]
+fn a_run_is_told_even_when_the_runtime_that_renewed_it_is_gone() {
+    let (engine, _) = engine();
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let first = runtime();
+    let permit = first.block_on(granted(&engine, &op("a"), &terms()));
+    let lost = permit.lease_lost();
+    drop(first);
+    runtime().block_on(lost.wait());
+    assert!(lost.is_lost());
+}
+
+#[test]
+fn runtimes_renew_their_own_runs() {
+    let (engine, faults) = engine();
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let one = first.block_on(granted(&engine, &op("a"), &terms()));
+    let other = second.block_on(granted(&engine, &op("b"), &terms()));
+    first.shutdown_background();
+    let seen = faults.calls(Call::Renew);
+    second.block_on(faults.reached(Call::Renew, seen + 6));
+    assert!(!other.lease_lost().is_lost());
+    assert!(one.lease_lost().is_lost());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_blocks_its_thread_is_renewed_by_another() {
+    let (engine, faults) = engine();
+    let blocked = tokio::spawn({
+        let engine = engine.clone();
+        async move {
+            let permit = granted(&engine, &op("k"), &terms()).await;
+            std::thread::sleep(4 * terms().lease); // a handler that blocks, as some do
+            let lost = permit.lease_lost().is_lost();
+            assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+            lost
+        }
+    });
+    faults.reached(Call::Renew, 4).await;
+    assert!(!blocked.await.unwrap(), "its lease was kept all the time");
+}
+
+#[tokio::test]
+async fn ten_thousand_runs_are_renewed_in_time() {
+    let (engine, faults) = engine();
+    let terms = Terms { lease: Duration::from_secs(6), ..Terms::default() };
+    let mut permits = Vec::new();
+    for number in 0..10_000 {
+        permits.push(granted(&engine, &op(&format!("k{number}")), &terms).await);
+    }
+    faults.reached(Call::Renew, 20_000).await; // two rounds
+    assert!(permits.iter().all(|permit| !permit.lease_lost().is_lost()));
 }
 
 #[tokio::test]

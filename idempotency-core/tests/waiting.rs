@@ -136,6 +136,33 @@ async fn a_waiter_out_of_patience_is_told_the_lease_left() {
     assert!(matches!(waited, Claim::InFlight { left } if left > Duration::from_secs(20)), "{waited:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn flights_begin_and_end_while_others_look_for_them() {
+    let (engine, _) = engine(Bounds::default());
+    complete(first(&engine).await).await;
+    let mut claimers = JoinSet::new();
+    for number in 0..4 {
+        let engine = engine.clone();
+        let body: &[u8] = if number % 2 == 0 { b"1" } else { b"2" };
+        claimers.spawn(async move {
+            for _ in 0..20_000 {
+                let _ = engine.claim_within(&op(body), &Terms::default(), LONG).await;
+            }
+        });
+    }
+    while let Some(claimed) = claimers.join_next().await {
+        claimed.unwrap();
+    }
+    assert_eq!(engine.waiters(), 0);
+}
+
+#[tokio::test]
+async fn patience_without_end_is_no_error() {
+    let (engine, _) = engine(Bounds::default());
+    let claim = engine.claim_within(&op(b"1"), &Terms::default(), Duration::MAX).await;
+    assert!(matches!(claim, Ok(Claim::Granted(_))));
+}
+
 #[tokio::test]
 async fn another_payload_does_not_wait() {
     let (engine, _) = engine(Bounds::default());

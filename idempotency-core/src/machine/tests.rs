@@ -267,8 +267,10 @@ fn row_16_doubt_resolved_as_applied_answers_replays() {
     let applied = Resolution::Applied(outcome("first"), KEEP);
     for found in [in_doubt(), in_flight(at(30), OnLapse::Hold)] {
         let step = resolve(Some(&found), found.fence, &applied, at(30));
-        let after = Record { on_lapse: found.on_lapse, ..completed_at(30) };
-        assert_eq!(step, Step::write(after, Settled::Applied), "the holder is kept");
+        let after = Record { on_lapse: found.on_lapse, holder: Holder::RESOLVED, ..completed_at(30) };
+        assert_eq!(step, Step::write(after.clone(), Settled::Applied), "no run holds it");
+        let late = complete(Some(&after), &ME, &outcome("late"), KEEP, at(30));
+        assert!(matches!(late.verdict, Settled::Fenced(_)) && late.write.is_none(), "{late:?}");
     }
 }
 

@@ -6,7 +6,11 @@ use idempotency_core::{Address, Phase, Record};
 
 /// What one record counts in bytes besides its outcome: itself, its place in the map with the room a map keeps free,
 /// and its place in the order of claims.
-pub const RECORD_BYTES: usize = 2 * size_of::<(Address, Record)>() + size_of::<Address>();
+/// In it is the room of a short outcome, so that a run can always end with a tombstone.
+pub const RECORD_BYTES: usize = 2 * size_of::<(Address, Record)>() + size_of::<Address>() + RESERVED;
+
+/// How many bytes of an outcome every record has room for from its claim on.
+const RESERVED: usize = 256;
 
 /// What something takes out of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +28,7 @@ impl Cost {
             Phase::Completed { outcome, .. } => outcome.bytes.len(),
             _ => 0,
         };
-        Self { records: 1, bytes: RECORD_BYTES + outcome }
+        Self { records: 1, bytes: RECORD_BYTES + outcome.saturating_sub(RESERVED) }
     }
 }
 

@@ -29,7 +29,7 @@
 //! # Bounds
 //!
 //! A store holds at most [`max_records`](Builder::max_records) records and [`max_bytes`](Builder::max_bytes) bytes:
-//! the outcomes, and [`RECORD_BYTES`] for each record. An outcome may take a sixteenth of the bytes, so that one
+//! the outcomes, and [`RECORD_BYTES`] for each record, a short outcome's room among them. An outcome may take a sixteenth of the bytes, so that one
 //! route with large answers cannot push out the records of all others.
 //!
 //! When a bound is reached, the store first lets go of what a purge would remove, and of released records, whose keys

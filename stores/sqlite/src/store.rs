@@ -3,8 +3,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Address, Bells, Bid, Claim, Fate, Fence, Inspect, Keep, Lease, Notify, Operation, Outcome, Record,
-    Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    Address, Bells, Bid, Claim, Fate, Fence, Holder, Inspect, Keep, Lease, Notify, Operation, Outcome,
+    Record, Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
     clock::{Timestamp, as_micros},
     machine,
 };
@@ -236,7 +236,8 @@ impl Inspect for SqliteStore {
                 .bind(gone)
                 .bind(form_code(outcome.form))
                 .bind(outcome.media.0)
-                .bind(&outcome.bytes[..]);
+                .bind(&outcome.bytes[..])
+                .bind(Holder::RESOLVED.as_bytes().as_slice());
         }
         let law = |record: Option<&Record>| machine::resolve(record, fence, resolution, now);
         let settled = transition.settle(address, write, law).await;

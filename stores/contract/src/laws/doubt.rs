@@ -82,7 +82,7 @@ pub(crate) async fn resolution_names_the_doubt_by_its_fence<S: Store + Inspect>(
     Ok(())
 }
 
-/// Resolved as applied, the outcome answers; resolved as not applied, the key is free for any payload, and a delayed
+/// Resolved as applied, the outcome answers, and the run learns that its own does not; resolved as not applied, the key is free for any payload, and a delayed
 /// copy of the claim that was in doubt is over.
 pub(crate) async fn resolution_answers_or_frees<S: Store + Inspect>(
     scene: Scene<S>,
@@ -93,8 +93,9 @@ pub(crate) async fn resolution_answers_or_frees<S: Store + Inspect>(
         demand_eq!(seen, Settled::Applied, "the resolution counts");
         let seen: Claim<Vacant> = scene.store.look(&op).await?;
         demand_eq!(seen, Claim::Completed(outcome("found")), "the outcome found out answers");
+        let standing = Standing { phase: PhaseName::Completed, fence: lease.fence };
         let seen = scene.store.complete(&lease, &outcome("late"), KEPT).await?;
-        demand_eq!(seen, Settled::Applied, "the run's own completion comes second");
+        demand_eq!(seen, Settled::Fenced(Some(standing)), "the run's own completion comes too late");
         let seen: Claim<Vacant> = scene.store.look(&op).await?;
         demand_eq!(seen, Claim::Completed(outcome("found")), "what was resolved first stands");
     }
