@@ -36,6 +36,7 @@ pub(crate) enum Flaw {
     LapseIsWritten,
     DoubtEndsAsReleased,
     ResolutionIgnoresTheFence,
+    ResolutionKeepsTheHolder,
     LookWrites,
     LapseComesLate,
     LapseComesEarly,

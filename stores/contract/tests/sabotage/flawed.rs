@@ -377,7 +377,13 @@ impl Inspect for Flawed {
         };
         Ok(self.right.step(&self.place(address), |record, now| {
             let any = record.filter(|_| self.flaw == Flaw::ResolutionIgnoresTheFence);
-            machine::resolve(record, any.map_or(fence, |record| record.fence), &kept, now)
+            let mut step = machine::resolve(record, any.map_or(fence, |record| record.fence), &kept, now);
+            if let (Flaw::ResolutionKeepsTheHolder, Some(write), Some(record)) =
+                (self.flaw, &mut step.write, record)
+            {
+                write.holder = record.holder;
+            }
+            step
         }))
     }
 }

@@ -147,7 +147,7 @@ flaws! {
     CompletionIsUnfenced breaks [taken_over_lease_ends_nothing, stale_completion_misses_a_later_claim];
     EndingComparesTheFence breaks [ending_compares_the_holder_alone];
     LapsedCompletionIsRefused breaks [lapsed_lease_may_still_end];
-    SecondCompletionOverwrites breaks [first_completion_stands, resolution_answers_or_frees];
+    SecondCompletionOverwrites breaks [first_completion_stands];
     RepeatedReleaseIsRefused breaks [release_frees_the_key_for_any_payload];
     ReleaseForgets breaks [
         stale_completion_misses_a_later_claim,
@@ -160,6 +160,7 @@ flaws! {
         purge_keeps_to_its_bound,
         purge_removes_what_is_over_and_keeps_the_rest,
         release_frees_the_key_for_any_payload,
+        resolution_answers_or_frees,
         times_are_past_when_they_come,
     ];
     RenewalShortens breaks [renewal_extends_and_never_shortens];
@@ -176,6 +177,7 @@ flaws! {
     ];
     LapseIsWritten breaks [held_lapse_is_in_doubt_without_a_write];
     DoubtEndsAsReleased breaks [unknown_release_is_in_doubt_until_ended];
+    ResolutionKeepsTheHolder breaks [resolution_answers_or_frees];
     ResolutionIgnoresTheFence breaks [resolution_names_the_doubt_by_its_fence];
     LookWrites breaks [look_foretells_a_claim_and_writes_nothing];
     LapseComesLate breaks [times_are_past_when_they_come, empty_durations_end_at_once];
