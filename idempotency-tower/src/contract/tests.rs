@@ -76,7 +76,7 @@ fn every_option_that_callers_can_meet_is_told() {
     assert_eq!(route["request"]["max_bytes"], 10);
     assert_eq!(route["oversized"]["max_bytes"], 20);
     assert_eq!(route["oversized"]["answer"], "omit-body");
-    assert_eq!(route["statuses"]["in_doubt"], json!(["5XX"]));
+    assert_eq!(route["statuses"]["in_doubt"], json!(["408", "5XX"]));
     assert_eq!(route["lapsed"]["code"], "outcome-unknown");
     assert_eq!(route["retention"], "PT1M30S");
     assert_eq!(route["expired"]["for"], "PT1H");
