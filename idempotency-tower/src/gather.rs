@@ -22,6 +22,9 @@ use crate::{
 /// How long a response body is read on after its client has left.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
+/// A body that is not as long as its answer's head says cannot be told from one that was cut.
+pub(crate) const WRONG_LENGTH: &str = "the response body is not as long as its head declares";
+
 /// Why a body could not be read into memory.
 #[derive(Debug)]
 pub(crate) enum GatherError {
@@ -66,13 +69,14 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+    loop {
+        tokio::task::coop::consume_budget().await; // a body that is always ready must let others run
+        let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await else { return Ok(()) };
         gathered.push(frame.map_err(|error| GatherError::Broken(error.into()))?);
         if gathered.len() > limit {
             return Err(GatherError::TooLong);
         }
     }
-    Ok(())
 }
 
 /// What became of a response body of known size.
@@ -83,8 +87,8 @@ pub(crate) enum Collected {
     Abandoned,
 }
 
-/// The whole response body; its panics and errors are caught.
-pub(crate) async fn collect<B>(body: B, presence: &Presence, address: &Address) -> Collected
+/// The whole response body of `length` bytes; its panics and errors are caught.
+pub(crate) async fn collect<B>(body: B, length: usize, presence: &Presence, address: &Address) -> Collected
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -95,16 +99,19 @@ where
     };
     let gathered = tokio::select! {
         biased;
-        gathered = AssertUnwindSafe(gather(body, usize::MAX)).catch_unwind() => gathered,
+        gathered = AssertUnwindSafe(gather(body, length)).catch_unwind() => gathered,
         () = abandoned => return Collected::Abandoned,
     };
     match gathered {
-        Ok(Ok(held)) => Collected::Whole(held),
+        Ok(Ok(held)) if held.bytes.len() == length => Collected::Whole(held),
+        Ok(Ok(_) | Err(GatherError::TooLong)) => {
+            report_broken(address, &WRONG_LENGTH.into());
+            Collected::Broken
+        }
         Ok(Err(GatherError::Broken(error))) => {
             report_broken(address, &error);
             Collected::Broken
         }
-        Ok(Err(GatherError::TooLong)) => Collected::Broken,
         Err(panic) => {
             report_panic(address, panic.as_ref());
             Collected::Broken

@@ -8,7 +8,7 @@ use std::{any::Any, future::poll_fn, panic::AssertUnwindSafe, pin::Pin};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use http_body::{Body, Frame};
 use idempotency_core::{Address, Store};
 use tracing::{Instrument, instrument::WithSubscriber};
@@ -16,8 +16,9 @@ use tracing::{Instrument, instrument::WithSubscriber};
 use crate::{
     body::Held,
     closing::{Captured, Closed, Closing},
+    convert::strip_markers,
     error::{BoxError, report_broken, report_panic},
-    gather::DRAIN_LIMIT,
+    gather::{DRAIN_LIMIT, WRONG_LENGTH},
     pipe::{End, Reader, Writer, pipe},
 };
 
@@ -33,6 +34,7 @@ pub(crate) struct Pump<S: Store, P> {
     cap: usize,
     copy: BytesMut,
     trailers: Option<HeaderMap>,
+    marker: HeaderName,
     declared: Option<u64>,
     seen: u64,
     withheld: Bytes,
@@ -44,7 +46,7 @@ enum Given {
     End,
     Broken(BoxError),
     Panicked(Box<dyn Any + Send>),
-    /// The client left, and the body did not end within [`DRAIN_LIMIT`] of that.
+    /// The client left, and the run is settled or did not end within [`DRAIN_LIMIT`] of that.
     Abandoned,
 }
 
@@ -58,13 +60,14 @@ where
     P::Error: Into<BoxError>,
 {
     /// Starts a pump in a task of its own. `closing` is none when the run has ended already; `exact` is the length the
-    /// reader announces, `declared` the one the head does.
+    /// reader announces, `declared` the one the head does; `marker` is taken off the trailers.
     pub(crate) fn start(
         body: P,
         closing: Option<Closing<S>>,
         address: Address,
         exact: Option<u64>,
         declared: Option<u64>,
+        marker: HeaderName,
     ) -> Reader {
         let (writer, reader) = pipe(exact);
         let pump = Self {
@@ -75,6 +78,7 @@ where
             closing,
             copy: BytesMut::new(),
             trailers: None,
+            marker,
             declared,
             seen: 0,
             withheld: Bytes::new(),
@@ -106,39 +110,55 @@ where
     }
 
     async fn next(&mut self) -> Given {
+        tokio::task::coop::consume_budget().await; // a body that is always ready must let others run
         let body = &mut self.body;
         let writer = &self.writer;
+        let is_settled = self.closing.is_none();
         let abandoned = async {
             let left_at = writer.left().await;
-            tokio::time::sleep_until(left_at + DRAIN_LIMIT).await;
+            if !is_settled {
+                tokio::time::sleep_until(left_at + DRAIN_LIMIT).await;
+            }
         };
         tokio::select! {
-            biased;
+            biased; // or a body that is always ready would be read for ever
+            () = abandoned => Given::Abandoned,
             frame = AssertUnwindSafe(poll_fn(|cx| body.as_mut().poll_frame(cx))).catch_unwind() => match frame {
-                Ok(Some(Ok(frame))) => Given::Frame(frame),
+                Ok(Some(Ok(frame))) => self.counted(frame),
                 Ok(Some(Err(error))) => Given::Broken(error.into()),
+                Ok(None) if self.declared.is_some_and(|declared| self.seen < declared) => {
+                    Given::Broken(WRONG_LENGTH.into())
+                }
                 Ok(None) => Given::End,
                 Err(panic) => Given::Panicked(panic),
             },
-            () = abandoned => Given::Abandoned,
         }
+    }
+
+    fn counted(&mut self, frame: Frame<Bytes>) -> Given {
+        self.seen += frame.data_ref().map_or(0, Bytes::len) as u64;
+        if self.declared.is_some_and(|declared| self.seen > declared) {
+            return Given::Broken(WRONG_LENGTH.into());
+        }
+        Given::Frame(frame)
     }
 
     async fn pass(&mut self, frame: Frame<Bytes>) -> Result<(), TakenOver> {
         let bytes = match frame.into_data() {
             Ok(bytes) => bytes,
             Err(frame) => {
-                self.trailers.get_or_insert_default().extend(frame.into_trailers().unwrap_or_default());
+                let trailers = self.trailers.get_or_insert_default();
+                trailers.extend(frame.into_trailers().unwrap_or_default());
+                strip_markers(trailers, &self.marker);
                 return Ok(());
             }
         };
-        if self.closing.as_ref().is_some_and(Closing::keeps_body) {
-            if self.copy.len() + bytes.len() > self.cap {
-                self.copy = BytesMut::new();
-                self.close(Captured::TooLarge).await?;
-            } else {
-                self.copy.extend_from_slice(&bytes);
-            }
+        if self.seen > self.cap as u64 {
+            // Whatever the ending, a client that does not read must not hold it up.
+            self.copy = BytesMut::new();
+            self.close(Captured::TooLarge).await?;
+        } else if self.closing.as_ref().is_some_and(Closing::keeps_body) {
+            self.copy.extend_from_slice(&bytes);
         }
         self.write(bytes);
         self.writer.room(self.ahead()).await;
@@ -147,7 +167,6 @@ where
 
     /// Hands bytes to the client, but for the one that would make a declared length whole too early.
     fn write(&mut self, mut bytes: Bytes) {
-        self.seen += bytes.len() as u64;
         self.writer.write(&std::mem::take(&mut self.withheld));
         if self.closing.is_some() && self.declared.is_some_and(|declared| self.seen >= declared) {
             self.withheld = bytes.split_off(bytes.len().saturating_sub(1));
@@ -155,13 +174,9 @@ where
         self.writer.write(&bytes);
     }
 
-    /// While the body is copied the copy's cap is the bound; then back-pressure is.
+    /// Until the run is settled the cap is the bound; then back-pressure is.
     fn ahead(&self) -> usize {
-        match &self.closing {
-            Some(closing) if closing.keeps_body() => usize::MAX,
-            Some(_) => self.cap.max(AHEAD),
-            None => AHEAD,
-        }
+        if self.closing.is_some() { usize::MAX } else { AHEAD }
     }
 
     async fn end(&mut self) -> End {

@@ -1,6 +1,12 @@
 //! Runs the handler under its permit, and keeps or releases what it answers.
 
-use std::{any::Any, future::poll_fn, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -89,6 +95,14 @@ where
     S: Store,
 {
     let (mut head, body) = response.into_parts();
+    let exact = match exact_length(&body) {
+        Ok(exact) => exact,
+        Err(panic) => {
+            report_panic(&permit.lease().address, panic.as_ref());
+            fail(permit, Arc::clone(&door)).await;
+            return refuse(&door.policy, &Refusal::panicked());
+        }
+    };
     strip_markers(&mut head.headers, &door.policy.replayed_header);
     let lease = permit.lease();
     head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
@@ -99,10 +113,14 @@ where
     if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return upgrade(head, body, closing).await;
     }
-    match body.size_hint().exact() {
-        Some(length) if length <= closing.cap() as u64 => in_memory(head, body, closing, presence).await,
-        exact => streamed(head, body, closing, exact).await,
+    match usize::try_from(exact.unwrap_or(u64::MAX)) {
+        Ok(length) if length <= closing.cap() => in_memory(head, body, length, closing, presence).await,
+        _ => streamed(head, body, closing, exact).await,
     }
+}
+
+fn exact_length(body: &impl Body) -> Result<Option<u64>, Panic> {
+    catch_unwind(AssertUnwindSafe(|| body.size_hint().exact()))
 }
 
 /// An upgraded connection cannot be given back: the key is free, and the answer passes untouched.
@@ -115,6 +133,7 @@ async fn upgrade<S: Store, P>(head: Parts, body: P, closing: Closing<S>) -> Resp
 async fn in_memory<S, P>(
     head: Parts,
     body: P,
+    length: usize,
     closing: Closing<S>,
     presence: &Presence,
 ) -> Response<ResponseBody<P>>
@@ -125,12 +144,16 @@ where
 {
     let address = *closing.address();
     let door = Arc::clone(closing.door());
-    let (captured, response) = match collect(body, presence, &address).await {
-        Collected::Whole(held) => {
+    let declared = content_length(&head).unwrap_or(length as u64);
+    let (captured, response) = match collect(body, length, presence, &address).await {
+        Collected::Whole(mut held) if held.bytes.len() as u64 == declared => {
+            if let Some(trailers) = &mut held.trailers {
+                strip_markers(trailers, &door.policy.replayed_header);
+            }
             let response = Response::from_parts(head, ResponseBody::held(held.clone()));
             (Captured::Whole(held), response)
         }
-        Collected::Broken => (Captured::Broken, refuse(&door.policy, &broken())),
+        Collected::Whole(_) | Collected::Broken => (Captured::Broken, refuse(&door.policy, &broken())),
         Collected::Abandoned => (Captured::TooLarge, refuse(&door.policy, &broken())),
     };
     match closing.close(captured).await {
@@ -166,13 +189,18 @@ where
     } else {
         Some(closing)
     };
-    let declared = exact.or_else(|| content_length(&head.headers));
-    let reader = Pump::start(body, closing, address, exact, declared);
+    let declared = content_length(&head).or(exact);
+    let marker = door.policy.replayed_header.clone();
+    let reader = Pump::start(body, closing, address, exact, declared, marker);
     Response::from_parts(head, ResponseBody::pumped(reader))
 }
 
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH).map(HeaderValue::to_str)?.ok()?.parse().ok()
+/// The length an answer declares of its own body.
+fn content_length(head: &Parts) -> Option<u64> {
+    if matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        return None; // it is another answer's, if it is there
+    }
+    head.headers.get(header::CONTENT_LENGTH).map(HeaderValue::to_str)?.ok()?.parse().ok()
 }
 
 /// What the caller of a run gets whose place another one took: that one's outcome, or a conflict while it runs.

@@ -233,3 +233,55 @@ async fn a_body_that_panics_breaks_the_answer_off() {
     drop(door.open(post("k", "a")).await.unwrap());
     assert_eq!(door.runs(), 2);
 }
+
+#[tokio::test]
+async fn a_body_shorter_than_its_declared_length_is_never_stored_as_whole() {
+    let short = |frames: fn() -> OwnBody| {
+        move || Response::builder().header("content-length", "1000").body(frames()).unwrap()
+    };
+    let door = Door::answering(policy(), short(|| stream(vec![data("half")])));
+    let cut = door.open(post("k", "a")).await.unwrap();
+    assert!(cut.into_body().collect().await.is_err(), "the client sees that it is not whole");
+    drop(door.open(post("k", "a")).await.unwrap());
+    assert_eq!(door.runs(), 2, "by default it frees the key, as a 5xx does");
+
+    let door = Door::answering(policy(), short(|| crate::setup::text("half")));
+    assert_eq!(door.send(post("k", "a")).await.code(), "internal", "known to be wrong before a byte is sent");
+    let held = policy().on_server_error(OnServerError::Hold);
+    let door = Door::answering(held, short(|| stream(vec![data("half")])));
+    door.open(post("k", "a")).await.unwrap().into_body().collect().await.unwrap_err();
+    assert_eq!(door.send(post("k", "a")).await.code(), "outcome-unknown");
+}
+
+#[tokio::test]
+async fn an_answer_that_has_no_body_may_declare_another_ones_length() {
+    for (status, body) in [(304, stream as fn(Frames) -> OwnBody), (204, |_| crate::setup::text(""))] {
+        let bodiless = move || {
+            Response::builder().status(status).header("content-length", "1000").body(body(vec![])).unwrap()
+        };
+        let door = Door::answering(policy(), bodiless);
+        assert_eq!(door.send(post("k", "a")).await.status, status);
+        assert!(door.send(post("k", "a")).await.is_replay(), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn markers_are_taken_off_the_trailers_of_a_first_answer() {
+    let trailers = || {
+        let mut trailers = HeaderMap::new();
+        trailers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+        trailers.insert("grpc-status", HeaderValue::from_static("0"));
+        trailers
+    };
+    let known = move || {
+        let body = http_body_util::Full::from("done").map_err(crate::setup::never);
+        Response::new(body.with_trailers(std::future::ready(Some(Ok(trailers())))).boxed_unsync())
+    };
+    let streamed = move || Response::new(stream(vec![data("done"), Ok(Frame::trailers(trailers()))]));
+    for door in [Door::answering(policy(), known), Door::answering(policy(), streamed)] {
+        for answer in [door.send(post("k", "a")).await, door.send(post("k", "a")).await] {
+            let names = answer.trailers.unwrap();
+            assert_eq!(names.keys().collect::<Vec<_>>(), ["grpc-status"]);
+        }
+    }
+}

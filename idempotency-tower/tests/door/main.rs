@@ -11,4 +11,5 @@ mod fingerprints;
 mod outages;
 mod policies;
 mod setup;
+mod streams;
 mod waiting;
