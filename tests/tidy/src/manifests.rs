@@ -5,8 +5,18 @@ use std::collections::BTreeSet;
 use crate::Offence;
 
 /// Everything `idempotency-core` is built on.
-pub const CORE_DEPENDENCIES: [&str; 7] =
-    ["blake3", "bytes", "futures-util", "getrandom", "sfv", "thiserror", "tokio"];
+pub const CORE_DEPENDENCIES: [&str; 10] = [
+    "blake3",
+    "bytes",
+    "futures-util",
+    "getrandom",
+    "json-event-parser",
+    "memchr",
+    "ryu-js",
+    "sfv",
+    "thiserror",
+    "tokio",
+];
 /// What must not be anywhere below `idempotency-core`: protocols, frameworks and databases are for doors and stores.
 pub const FOREIGN_TO_CORE: [&str; 10] = [
     "http",
