@@ -12,7 +12,21 @@ const FLOORS: [(&str, &[&str]); 5] = [
     ("words", &["key", "operation", "fingerprint", "lease", "outcome", "record", "claim", "clock"]),
     ("law", &["machine"]),
     ("ports", &["store", "inspect", "erased", "notify"]),
-    ("engine", &["engine", "calls", "permit", "keeper", "live", "flight", "waiting", "policy", "event"]),
+    (
+        "engine",
+        &[
+            "engine",
+            "calls",
+            "permit",
+            "keeper",
+            "lease_lost",
+            "live",
+            "flight",
+            "waiting",
+            "policy",
+            "event",
+        ],
+    ),
     ("profiles", &["profile"]),
 ];
 const PORTS: usize = 2;

@@ -19,7 +19,7 @@ impl BodyReading {
     /// Compares `application/json` and `+json` bodies in their canonical form (RFC 8785): white space, the order of
     /// members and the spelling of strings and numbers (`1.0` and `1`) do not count; the order of an array and the types
     /// of values do. For I-JSON (RFC 7493) of at most 64 levels: one with a repeated member, a number from 2^53 on or
-    /// of more than 17 digits, or half a surrogate pair is compared byte for byte.
+    /// that is no integer and has more than 15 digits, or half a surrogate pair is compared byte for byte.
     #[must_use]
     pub const fn canonical_json(self) -> Self {
         Self { json: true, ..self }

@@ -7,8 +7,9 @@ use json_event_parser::{JsonEvent, SliceJsonParser};
 const MAX_DEPTH: usize = 64;
 /// 2^53: here and beyond, a double stands for more than one integer.
 const INTEGERS_END: f64 = 9_007_199_254_740_992.0;
-/// What a double can tell apart; the canonical form would make one number of two that differ beyond.
-const MAX_DIGITS: usize = 17;
+/// So many decimal digits a double always tells apart; the canonical form could make one number of two that differ
+/// beyond.
+const MAX_DIGITS: usize = 15;
 
 /// The canonical form of `body`, if it has one.
 pub(super) fn canonical(body: &[u8]) -> Option<Vec<u8>> {
@@ -121,7 +122,8 @@ fn number(literal: &str) -> Option<f64> {
     let significant = mantissa.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
     let digits = significant.bytes().filter(u8::is_ascii_digit).count();
     let held = number.abs() < INTEGERS_END && (number.abs() >= f64::MIN_POSITIVE || digits == 0);
-    (held && digits <= MAX_DIGITS).then_some(number)
+    let exact = literal.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()); // an integer, below 2^53
+    (held && (exact || digits <= MAX_DIGITS)).then_some(number)
 }
 
 fn quote(out: &mut Vec<u8>, text: &str) {
