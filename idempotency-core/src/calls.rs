@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     Address, Fate, Store, StoreError, StoreErrorKind,
-    event::{Event, Observers},
+    event::{Event, Observers, StoreCall},
 };
 
 /// The store of an engine, as the engine, its keeper and its permits call it.
@@ -22,23 +22,35 @@ impl<S: Store> Calls<S> {
         Self { store, observers, time }
     }
 
-    /// Bounds one call. A call cut short may have happened.
+    /// Bounds one call, and tells how long it took and whether it failed. A call cut short may have happened.
     pub(crate) async fn in_time<T>(
         &self,
-        call: impl Future<Output = Result<T, StoreError>>,
+        call: StoreCall,
+        address: &Address,
+        sent: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        self.within(self.time, call).await
+        self.within(self.time, call, address, sent).await
     }
 
-    /// Bounds one call that is of no use after `limit`.
+    /// The same for a call that is of no use after `limit`.
     pub(crate) async fn within<T>(
         &self,
         limit: Duration,
-        call: impl Future<Output = Result<T, StoreError>>,
+        call: StoreCall,
+        address: &Address,
+        sent: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        timeout(limit.min(self.time), call).await.unwrap_or_else(|elapsed| {
+        let begun = self.observers.time_store_calls().then(Instant::now);
+        let result = timeout(limit.min(self.time), sent).await.unwrap_or_else(|elapsed| {
             Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(elapsed))
-        })
+        });
+        if let Some(begun) = begun {
+            self.tell(address, &Event::StoreCalled { call, took: begun.elapsed() });
+        }
+        if let Err(error) = &result {
+            self.tell(address, &Event::StoreFailed { call, error });
+        }
+        result
     }
 
     pub(crate) fn tell(&self, address: &Address, event: &Event<'_>) {

@@ -32,6 +32,19 @@ pub enum Claim<G> {
 }
 
 impl<G> Claim<G> {
+    /// The verdict's name in logs.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Granted(_) => "granted",
+            Self::Completed(_) => "completed",
+            Self::Expired => "expired",
+            Self::InFlight { .. } => "in_flight",
+            Self::Mismatch(_) => "mismatch",
+            Self::InDoubt { .. } => "in_doubt",
+            Self::Ended => "ended",
+        }
+    }
+
     /// The same verdict with what is granted made something else.
     pub fn map<H>(self, grant: impl FnOnce(G) -> H) -> Claim<H> {
         match self {

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 use crate::{
     Address, Claim, Fate, Holder, Lease, Operation, Release, Store, StoreError, StoreErrorKind,
     calls::Calls,
-    event::{Event, Observer, Observers},
+    event::{Event, Observer, Observers, StoreCall},
     flight::Flights,
     keeper::{Keepers, Task},
     live::Live,
@@ -91,15 +91,18 @@ impl<S: Store> Engine<S> {
         let sent = Instant::now();
         let mut bidding = Bidding::new(&self.calls, op.address());
         let claim = self.bid(op, terms, &mut bidding).await?;
+        if matches!(claim, Claim::Granted(_)) && sent.elapsed() >= terms.lease {
+            // Somebody else may run by now: the open bid is withdrawn.
+            let error = lapsed_on_its_way();
+            self.calls.tell(op.address(), &Event::StoreFailed { call: StoreCall::Claim, error: &error });
+            return Err(error.into());
+        }
         let granted = |lease: &Lease| Event::Granted { fence: lease.fence, attempt: lease.attempt };
         self.calls.tell(op.address(), &Event::of(&claim, granted));
         let Claim::Granted(lease) = claim else {
             bidding.close();
             return Ok(claim.map(|_| unreachable!("a grant is taken out above")));
         };
-        if sent.elapsed() >= terms.lease {
-            return Err(lapsed_on_its_way()); // somebody else may run by now: the open bid is withdrawn
-        }
         let (kept, task) = self.keepers.here().keep(lease, sent, terms.lease, terms.max_run);
         let permit = Permit::new(Arc::clone(&self.calls), op.clone(), *terms, lease, kept, seat);
         if task == Task::Woken {
@@ -138,26 +141,26 @@ impl<S: Store> Engine<S> {
         let claim = async {
             match self.calls.store.claim(op, &bid).await {
                 Err(error) if error.fate == Fate::Unknown => {
-                    self.calls.tell(op.address(), &Event::StoreFailed(&error));
+                    self.calls
+                        .tell(op.address(), &Event::StoreFailed { call: StoreCall::Claim, error: &error });
                     // Whatever becomes of this copy, the first may have landed.
                     self.calls.store.claim(op, &bid).await.map_err(|error| error.with_fate(Fate::Unknown))
                 }
                 answer => answer,
             }
         };
-        self.calls.in_time(claim).await.map_err(|error| {
+        self.calls.in_time(StoreCall::Claim, op.address(), claim).await.map_err(|error| {
             if error.fate == Fate::NotApplied {
                 bidding.close();
             }
-            self.calls.tell(op.address(), &Event::StoreFailed(&error));
             ClaimError::Store(error)
         })
     }
 }
 
-fn lapsed_on_its_way() -> ClaimError {
+fn lapsed_on_its_way() -> StoreError {
     let late = "the claim was answered after its lease had lapsed";
-    StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(late).into()
+    StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(late)
 }
 
 /// A bid on its way. Left open, by a dropped future or an unknown fate, it is released in the background.
@@ -190,9 +193,9 @@ impl<S: Store> Drop for Bidding<'_, S> {
 async fn withdraw<S: Store>(calls: Arc<Calls<S>>, lease: Lease) {
     let mut pause = Duration::from_millis(100);
     for _ in 0..6 {
-        match calls.in_time(calls.store.release(&lease, Release::NotApplied)).await {
-            Ok(_) => return,
-            Err(error) => calls.tell(&lease.address, &Event::StoreFailed(&error)),
+        let release = calls.store.release(&lease, Release::NotApplied);
+        if calls.in_time(StoreCall::Release, &lease.address, release).await.is_ok() {
+            return;
         }
         tokio::time::sleep(pause).await;
         pause *= 2;

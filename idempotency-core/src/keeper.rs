@@ -21,7 +21,7 @@ use tokio::{
 use crate::{
     Fate, Lease, Settled, Store, StoreError, StoreErrorKind,
     calls::Calls,
-    event::Event,
+    event::{Event, StoreCall},
     lease_lost::{LeaseLost, Signal},
 };
 
@@ -308,17 +308,16 @@ async fn run_keeper<S: Store>(keeper: Arc<Keeper<S>>) {
 /// One renewal. It may take no longer than until the next is due; what panics has failed.
 async fn renew<S: Store>(calls: &Calls<S>, id: u64, lease: Lease, term: Duration) -> Renewal {
     let sent = Instant::now();
-    let call = calls.within(renewal_interval(term), calls.store.renew(&lease, term));
-    let result = AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
-        Err(StoreError::new(StoreErrorKind::Refused, Fate::Unknown).with_source("the renewal panicked"))
+    let renewed = AssertUnwindSafe(calls.store.renew(&lease, term)).catch_unwind().map(|renewed| {
+        renewed.unwrap_or_else(|_| {
+            Err(StoreError::new(StoreErrorKind::Refused, Fate::Unknown).with_source("the renewal panicked"))
+        })
     });
+    let result = calls.within(renewal_interval(term), StoreCall::Renew, &lease.address, renewed).await;
     Renewal { id, lease, sent, result }
 }
 
 fn note<S: Store>(keeper: &Keeper<S>, renewal: &Renewal) {
-    if let Err(error) = &renewal.result {
-        keeper.calls.tell(&renewal.lease.address, &Event::StoreFailed(error));
-    }
     if keeper.note(renewal) {
         keeper.calls.tell(&renewal.lease.address, &Event::LeaseLost);
     }

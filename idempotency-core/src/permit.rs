@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Claim, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
     calls::Calls,
-    event::Event,
+    event::{Event, StoreCall},
     flight::{Flight, Stage},
     keeper::Kept,
     lease_lost::LeaseLost,
@@ -73,11 +73,13 @@ impl<S: Store> Permit<S> {
         let cannot_hold = |error: &StoreError| {
             matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full) && !first.is_tombstone()
         };
-        let mut settled = self.settle(|store, lease| store.complete(lease, first, keep), cannot_hold).await;
+        let send = |store, lease| S::complete(store, lease, first, keep);
+        let mut settled = self.settle(StoreCall::Complete, send, cannot_hold).await;
         let fell_back = settled.as_ref().is_err_and(cannot_hold);
         if fell_back {
             let never_fits = |error: &StoreError| error.kind == StoreErrorKind::TooLarge;
-            settled = self.settle(|store, lease| store.complete(lease, tombstone, keep), never_fits).await;
+            let send = |store, lease| S::complete(store, lease, tombstone, keep);
+            settled = self.settle(StoreCall::Complete, send, never_fits).await;
         }
         let stored = if fell_back { tombstone } else { first };
         match settled {
@@ -101,7 +103,8 @@ impl<S: Store> Permit<S> {
     /// # Errors
     /// The store did not take it for as long as it was asked. The lease lapses.
     pub async fn release(mut self, why: Release) -> Result<Settled, StoreError> {
-        let settled = self.settle(|store, lease| store.release(lease, why), |_| false).await;
+        let send = |store, lease| S::release(store, lease, why);
+        let settled = self.settle(StoreCall::Release, send, |_| false).await;
         match &settled {
             Ok(Settled::Applied) => self.tell(&Event::Released(why)),
             Ok(Settled::Fenced(_)) => self.tell(&Event::Fenced),
@@ -113,6 +116,7 @@ impl<S: Store> Permit<S> {
     /// Sends an ending until it is answered, `hopeless` says that it never will be, or its time is up.
     async fn settle<'s, F>(
         &'s mut self,
+        call: StoreCall,
         send: impl Fn(&'s S, &'s Lease) -> F,
         hopeless: impl Fn(&StoreError) -> bool,
     ) -> Result<Settled, StoreError>
@@ -123,14 +127,14 @@ impl<S: Store> Permit<S> {
         let mut pause = Duration::from_millis(50);
         let calls = &self.calls;
         loop {
-            let error = match calls.in_time(send(&calls.store, &self.lease)).await {
+            let error = match calls.in_time(call, &self.lease.address, send(&calls.store, &self.lease)).await
+            {
                 Ok(settled) => {
                     self.ended = true;
                     return Ok(settled);
                 }
                 Err(error) => error,
             };
-            calls.tell(&self.lease.address, &Event::StoreFailed(&error));
             if hopeless(&error) || begun.elapsed() + pause > self.terms.completion_retry {
                 return Err(error);
             }
@@ -143,7 +147,7 @@ impl<S: Store> Permit<S> {
     async fn standing(&self) -> Option<Claim<Vacant>> {
         self.tell(&Event::Fenced);
         let calls = &self.calls;
-        calls.in_time(calls.store.look(&self.op)).await.ok()
+        calls.in_time(StoreCall::Look, self.op.address(), calls.store.look(&self.op)).await.ok()
     }
 
     fn tell(&self, event: &Event<'_>) {

@@ -119,6 +119,18 @@ pub enum StoreErrorKind {
 }
 
 impl StoreErrorKind {
+    /// Its name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Full => "full",
+            Self::TooLarge => "too_large",
+            Self::Corrupt => "corrupt",
+            Self::Schema => "schema",
+            Self::Refused => "refused",
+        }
+    }
+
     const fn text(self) -> &'static str {
         match self {
             Self::Unavailable => "the store does not answer",

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Claim, ClaimError, Engine, Fate, Operation, Permit, Store, StoreError, Vacant,
-    event::Event,
+    event::{Event, StoreCall},
     flight::{Member, Scout, Stage, Turn},
     policy::Terms,
 };
@@ -107,11 +107,11 @@ impl<S: Store> Engine<S> {
 
     /// Looks, and tells the flight what is known now. A look that fails tells nothing: the next one may not.
     async fn look_for(&self, op: &Operation, member: &Member) {
-        let news = match self.calls.in_time(self.calls.store.look(op)).await {
+        let news = match self.calls.in_time(StoreCall::Look, op.address(), self.calls.store.look(op)).await {
             Ok(Claim::InFlight { left }) => Stage::Running { until: Instant::now() + left },
             Ok(Claim::Granted(Vacant)) => Stage::Unknown,
             Ok(verdict) => Stage::Over(verdict),
-            Err(error) => return self.calls.tell(op.address(), &Event::StoreFailed(&error)),
+            Err(_) => return,
         };
         member.flight.tell(news);
     }

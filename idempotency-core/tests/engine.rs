@@ -528,6 +528,61 @@ fn the_keeper_outlives_the_runtime_it_began_in() {
     });
 }
 
+/// An observer that wants store calls timed.
+struct Timed(Arc<Seen>);
+
+impl Observer for Timed {
+    fn observe(&self, address: &Address, event: &Event<'_>) {
+        self.0.observe(address, event);
+    }
+
+    fn times_store_calls(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn several_observers_see_the_same_whatever_one_of_them_does() {
+    struct Panics;
+    impl Observer for Panics {
+        fn observe(&self, _: &Address, _: &Event<'_>) {
+            panic!("an observer that panics");
+        }
+    }
+    for times in [false, true] {
+        let seen = [Arc::new(Seen::default()), Arc::new(Seen::default())];
+        let [one, other] = seen.clone();
+        let engine = |observer: Arc<dyn Observer>| {
+            let observers = (Panics, vec![observer, other]);
+            Engine::observed(Faulty::new(MemoryStore::new()).0, Bounds::default(), observers)
+        };
+        let engine = engine(if times { Arc::new(Timed(one)) } else { one });
+        let permit = granted(&engine, &op("k"), &Terms::default()).await;
+        assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+        let [first, second] = seen.map(|seen| std::mem::take(&mut *seen.0.lock().unwrap()));
+        assert_eq!(first, second);
+        let names: Vec<_> = first.iter().map(|event| event.split([' ', '(']).next().unwrap()).collect();
+        let calls: &[_] = &["StoreCalled", "Granted", "StoreCalled", "Stored"];
+        assert_eq!(names, if times { calls } else { &["Granted", "Stored"] });
+    }
+}
+
+#[tokio::test]
+async fn a_failed_call_is_told_once_with_its_name() {
+    let seen = Arc::new(Seen::default());
+    let (store, faults) = Faulty::new(MemoryStore::new());
+    let engine = Engine::observed(store, Bounds::default(), Arc::clone(&seen));
+    faults.once(Call::Claim, Fault::Fails(StoreErrorKind::Corrupt));
+    assert!(engine.claim(&op("k"), &Terms::default()).await.is_err());
+    let permit = granted(&engine, &op("k"), &Terms::default()).await;
+    faults.once(Call::Release, UNAVAILABLE);
+    assert!(permit.release(Release::NotApplied).await.is_ok());
+    let seen = seen.0.lock().unwrap();
+    let failed: Vec<_> = seen.iter().filter(|event| event.starts_with("StoreFailed")).collect();
+    assert_eq!(failed.len(), 2, "{seen:?}");
+    assert!(failed[0].contains("call: Claim") && failed[1].contains("call: Release"), "{failed:?}");
+}
+
 async fn granted_eventually(engine: &Engine<TestStore>, op: &Operation) -> Permit<TestStore> {
     loop {
         if let Claim::Granted(permit) = engine.claim(op, &terms()).await.unwrap() {

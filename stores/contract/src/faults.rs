@@ -25,6 +25,9 @@ pub enum Call {
     Purge,
 }
 
+/// The text of what causes every fault: the stand-in for what a backend says, and may say of what it was given.
+pub const CAUSE: &str = "a fault that was set, in the backend's own words";
+
 /// What befalls a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -58,10 +61,10 @@ impl<S: Store> Faulty<S> {
         self.faults.0.send_modify(|state| *state.calls.entry(call).or_default() += 1);
         match self.faults.next(call) {
             None => done.await,
-            Some(Fault::Fails(kind)) => Err(StoreError::new(kind, Fate::NotApplied)),
+            Some(Fault::Fails(kind)) => Err(StoreError::new(kind, Fate::NotApplied).with_source(CAUSE)),
             Some(Fault::LosesReply) => {
                 done.await?;
-                Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown))
+                Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(CAUSE))
             }
             Some(Fault::Hangs) => {
                 self.faults.wait(|state| !state.lasting.contains_key(&call)).await;
