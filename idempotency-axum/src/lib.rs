@@ -1,9 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod contract;
 mod early;
 mod extract;
 mod layer;
 
+pub mod openapi;
+
+pub use contract::Contract;
 pub use early::{Early, EarlyRejection};
 pub use extract::{Attempt, IdempotencyKey, Unguarded};
 pub use idempotency_tower::{

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 use idempotency_core::{
     OnLapse,
-    profile::http::{Code, KeySyntax, OnServerError, contract},
+    profile::http::{Code, Ending, KeySyntax, OnServerError, contract, ending_of},
 };
 use serde_json::{Value, json};
 
@@ -131,6 +131,11 @@ impl Promise {
         ];
         all.into_iter().filter(|(_, met)| *met).map(|(code, _)| code).collect()
     }
+
+    /// Whether an answer of this status is every duplicate's, where the handler says nothing else.
+    pub fn keeps(&self, status: u16) -> bool {
+        ending_of(status, self.on_server_error) == Ending::Keep
+    }
 }
 
 impl KeySpace {
@@ -150,7 +155,7 @@ impl KeySpace {
 }
 
 /// The contract of a service: what each of its routes does with keys, for clients to read at
-/// [`WELL_KNOWN`](contract::WELL_KNOWN) before they send one.
+/// [`WELL_KNOWN`](Self::WELL_KNOWN) before they send one.
 ///
 /// The draft says that a resource must publish this (section 2.5.2) and leaves open how; this is JSON, its durations
 /// ISO 8601.
@@ -172,6 +177,9 @@ pub struct Contract {
 }
 
 impl Contract {
+    /// The path to serve it at.
+    pub const WELL_KNOWN: &str = contract::WELL_KNOWN;
+
     /// A contract of no routes.
     pub fn new() -> Self {
         Self::default()
