@@ -55,7 +55,8 @@ impl<S: Store> IdempotencyLayer<S> {
     /// ```
     ///
     /// The bounds are the engine's: what `policy` says of `store_timeout`, `max_live_runs` and `max_waiters` does not
-    /// count here. Where two layers stand around one route the outer one guards the request, and its policy holds.
+    /// count here. Where two layers around one route would claim one record (the same key and scope on the same store),
+    /// the outer one guards the request and its policy holds. Else each guards it for itself.
     #[must_use]
     pub fn under(&self, policy: Policy) -> Self {
         Self(self.0.under(policy.with_original_uri(original_uri)))

@@ -1,14 +1,17 @@
 //! What the layer tells the handler, and what it tells the layers around it.
 
-use idempotency_core::{Fence, Key, LeaseLost, profile::http::Code};
+use std::{iter::successors, sync::Arc};
+
+use idempotency_core::{Fence, Key, Lease, LeaseLost, profile::http::Code};
 
 /// What a handler may know of the attempt it is: in the request's extensions of every guarded run.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     pub(crate) key: Key,
-    pub(crate) fence: Fence,
-    pub(crate) number: u32,
+    pub(crate) lease: Lease,
     pub(crate) lease_lost: LeaseLost,
+    /// The attempt of the layer around this one, if there are two.
+    pub(crate) outer: Option<Arc<Self>>,
 }
 
 impl Attempt {
@@ -20,22 +23,27 @@ impl Attempt {
     /// The fence: it rises with every run of this key. A system that remembers the highest fence it saw can refuse a
     /// run that was taken over.
     pub const fn fence(&self) -> Fence {
-        self.fence
+        self.lease.fence
     }
 
     /// 1 for the first run; one more each time a run took over from one that never said how it ended.
     pub const fn number(&self) -> u32 {
-        self.number
+        self.lease.attempt
     }
 
     /// Whether an earlier run never said how it ended: its effect may have happened.
     pub const fn is_takeover(&self) -> bool {
-        self.number > 1
+        self.lease.is_takeover()
     }
 
     /// Tells when this run's lease is lost: another run may have begun.
     pub const fn lease_lost(&self) -> &LeaseLost {
         &self.lease_lost
+    }
+
+    /// The leases under which the request runs, this layer's first.
+    pub(crate) fn leases(&self) -> impl Iterator<Item = &Lease> {
+        successors(Some(self), |attempt| attempt.outer.as_deref()).map(|attempt| &attempt.lease)
     }
 }
 

@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use crate::{error::BoxError, pipe::Reader};
 
 /// What a body still has to give that is held in memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Held {
     pub(crate) bytes: Bytes,
     pub(crate) trailers: Option<HeaderMap>,
@@ -41,6 +41,12 @@ impl Held {
         let mut hint = SizeHint::new();
         hint.set_lower(length);
         hint
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({} bytes)", self.bytes.len())
     }
 }
 

@@ -103,7 +103,7 @@ impl<S: Store> Closing<S> {
         };
         let release = match ending {
             Ending::Keep | Ending::KeepHead => {
-                let tombstone = draft.tombstone();
+                let tombstone = draft.tombstone(door.engine.store().max_outcome_bytes());
                 let outcome = match captured {
                     Captured::Whole(held) if ending == Ending::Keep => draft.whole(&door.policy, held),
                     _ => tombstone.clone(),

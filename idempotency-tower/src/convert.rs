@@ -10,6 +10,7 @@ use idempotency_core::{
 use crate::{
     Oversized, Policy, Verdict,
     body::{Held, RequestBody, ResponseBody},
+    error::caught,
     refusal::refuse,
     scope::Caller,
 };
@@ -22,13 +23,14 @@ pub(crate) fn operation(
     key: &Key,
     caller: &Caller<'_>,
     body: &Bytes,
-) -> Operation {
-    let (asked, previous) = policy.fingerprints.take(parts, (policy.uri)(parts), caller, body);
+) -> Result<Operation, Refusal> {
+    let take = || policy.fingerprints.take(parts, (policy.uri)(parts), caller, body);
+    let (asked, previous) = caught("fingerprint", take)?;
     let op = Operation::new(Address::new(door, &caller.scope, key), asked);
-    match previous {
+    Ok(match previous {
         Some(previous) => op.with_previous(previous),
         None => op,
-    }
+    })
 }
 
 /// The request again, its body now in memory.
@@ -38,9 +40,12 @@ pub(crate) fn request<B>(parts: Parts, held: Held) -> Request<RequestBody<B>> {
 
 /// Takes off what only this layer may set.
 pub(crate) fn strip_markers(headers: &mut HeaderMap, replayed_header: &HeaderName) {
-    let marker = |name: &HeaderName| headers::is_marker(name.as_str()) || name == replayed_header;
-    let markers: Vec<_> = headers.keys().filter(|name| marker(name)).cloned().collect();
-    for name in markers {
+    strip(headers, |name| headers::is_marker(name.as_str()) || name == replayed_header);
+}
+
+fn strip(headers: &mut HeaderMap, is_out: impl Fn(&HeaderName) -> bool) {
+    let out: Vec<_> = headers.keys().filter(|name| is_out(name)).cloned().collect();
+    for name in out {
         headers.remove(name);
     }
 }
@@ -97,15 +102,19 @@ fn whole<B>(answer: Answer) -> Option<Response<ResponseBody<B>>> {
 
 fn omitted<B>(head: Head) -> Option<Response<ResponseBody<B>>> {
     let mut response = response(head, Held::default())?;
-    response
-        .headers_mut()
-        .insert(HeaderName::from_static(headers::IDEMPOTENCY_REPLAY), HeaderValue::from_static("omitted"));
+    let headers = response.headers_mut();
+    strip(headers, |name| headers::describes_body(name.as_str()));
+    headers.insert(HeaderName::from_static(headers::IDEMPOTENCY_REPLAY), HeaderValue::from_static("omitted"));
     Some(response)
 }
 
 fn response<B>(head: Head, held: Held) -> Option<Response<ResponseBody<B>>> {
     let mut response = Response::new(ResponseBody::held(held));
-    *response.status_mut() = StatusCode::from_u16(head.status).ok()?;
+    let status = StatusCode::from_u16(head.status).ok()?;
+    if status.is_informational() {
+        return None; // no answer at all, and an upgrade least of all
+    }
+    *response.status_mut() = status;
     *response.headers_mut() = header_map(head.headers)?;
     Some(response)
 }
@@ -120,12 +129,19 @@ fn mark<B>(policy: &Policy, mut response: Response<ResponseBody<B>>) -> Response
     response
 }
 
+/// The fields of a record, but for those no record may set; none when they are no header fields or too many.
 fn header_map(fields: Fields) -> Option<HeaderMap> {
-    let mut headers = HeaderMap::with_capacity(fields.len() + 2);
+    const OUR_OWN: usize = 5;
+    // Many lines may share a name, so their number is no measure of the room they need.
+    let mut headers = HeaderMap::try_with_capacity(fields.len().min(64) + OUR_OWN).ok()?;
     for (name, value) in fields {
         let name = HeaderName::from_bytes(&name).ok()?;
-        headers.append(name, HeaderValue::from_maybe_shared(value).ok()?);
+        let value = HeaderValue::from_maybe_shared(value).ok()?;
+        if !headers::is_never_replayed(name.as_str()) {
+            headers.try_append(name, value).ok()?;
+        }
     }
+    headers.try_reserve(OUR_OWN).ok()?;
     Some(headers)
 }
 
@@ -158,12 +174,26 @@ impl Draft {
         Answer { body: held.bytes, trailers, ..self.answer }.encode()
     }
 
-    pub(crate) fn tombstone(&self) -> Outcome {
-        let Answer { status, headers, .. } = &self.answer;
+    /// What stands for an answer that is not kept: as much of its head as fits into `max_outcome_bytes`, and its status
+    /// even where that is too little, since no outcome may be lost for its size.
+    pub(crate) fn tombstone(&self, max_outcome_bytes: usize) -> Outcome {
+        let Answer { status, ref headers, .. } = self.answer;
         if self.omit_body {
-            return Head { status: *status, headers: headers.clone() }.encode();
+            let describes_body = |name| str::from_utf8(name).is_ok_and(headers::describes_body);
+            let headers = headers.iter().filter(|(name, _)| !describes_body(name)).cloned().collect();
+            let head = Head { status, headers };
+            if head.encoded_len() <= max_outcome_bytes {
+                return head.encode();
+            }
         }
         let location = headers.iter().find(|(name, _)| name == header::LOCATION.as_str());
-        Tombstone { status: *status, location: location.map(|(_, value)| value.clone()) }.encode()
+        let located = Tombstone { status, location: location.map(|(_, value)| value.clone()) };
+        if located.encoded_len() <= max_outcome_bytes {
+            return located.encode();
+        }
+        Tombstone { location: None, ..located }.encode()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,18 @@
 //! The steps of a guarded request, in the one order they have: scope, declared size, body, fingerprint, claim, run.
 //! (Policy and key come before, in the service, where nothing of the request is touched yet.)
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, request::Parts};
 use http_body::Body;
 use http_body_util::LengthLimitError;
 use idempotency_core::{
-    Claim, ClaimError, Door, Key, Operation, Permit, Store, StoreErrorKind,
+    Address, Claim, ClaimError, Door, Key, Operation, Permit, Scope, Settled, Store, StoreErrorKind,
     event::Event,
     profile::http::{Code, Refusal},
 };
+use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::{
@@ -31,7 +32,7 @@ use crate::{
 };
 
 pub(crate) async fn exchange<I, S, Q, P>(
-    inner: I,
+    mut inner: I,
     door: Arc<DoorState<S>>,
     key: Key,
     incoming: Request<Q>,
@@ -53,12 +54,21 @@ where
         Ok(caller) => caller,
         Err(refusal) => return Ok(refuse(policy, &refusal)),
     };
+    if is_own_run(&door, &parts, &caller.scope, &key).await {
+        drop(caller);
+        let request = Request::from_parts(parts, RequestBody::unread(body));
+        return Ok(inner.call(request).await?.map(ResponseBody::own));
+    }
     let held = match read(body, policy.max_request_bytes).await {
         Ok(held) => held,
         Err(refusal) => return Ok(refuse(policy, &refusal)),
     };
-    let op = operation(Door::Http, policy, &parts, &key, &caller, &held.bytes);
+    let op = match operation(Door::Http, policy, &parts, &key, &caller, &held.bytes) {
+        Ok(op) => op,
+        Err(refusal) => return Ok(refuse(policy, &refusal)),
+    };
     drop(caller);
+    let outer = parts.extensions.remove::<Attempt>();
     let patience = Patience::of(policy, &parts.headers);
     let inner = if patience.is_some() { unready(inner) } else { inner };
     let permit = match claim(&door, &op, patience, &presence).await {
@@ -68,14 +78,28 @@ where
         }
         Claimed::Answer(answer) => return Ok(answer),
     };
-    let lease = permit.lease();
     parts.extensions.insert(Attempt {
         key,
-        fence: lease.fence,
-        number: lease.attempt,
+        lease: *permit.lease(),
         lease_lost: permit.lease_lost(),
+        outer: outer.map(Arc::new),
     });
     run(inner, request(parts, held), permit, door, presence).await
+}
+
+/// Whether a layer further out holds the very record that this one would claim: here the run would be refused by itself.
+async fn is_own_run<S: Store>(door: &DoorState<S>, parts: &Parts, scope: &Scope, key: &Key) -> bool {
+    let Some(outer) = parts.extensions.get::<Attempt>() else { return false };
+    let address = Address::new(Door::Http, scope, key);
+    for lease in outer.leases().filter(|lease| lease.address == address) {
+        // On another store the same address is another record. Only where a lease stands can it be renewed, here by nothing.
+        let renewal = door.engine.store().renew(lease, Duration::ZERO);
+        let renewed = timeout(door.policy.bounds.store_timeout, renewal).await;
+        if matches!(renewed, Ok(Ok(Settled::Applied))) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whoever waits holds no readiness: it is given back, and asked for again before the run.

@@ -57,7 +57,8 @@ impl<S: Store> IdempotencyLayer<S> {
     /// A layer on the same engine under another policy, for a route or a router of its own. The bounds are the engine's:
     /// what `policy` says of `store_timeout`, `max_live_runs` and `max_waiters` does not count here.
     ///
-    /// Where two layers stand around one route the outer one guards the request, and its policy holds.
+    /// Where two layers around one route would claim one record (the same key and scope on the same store), the outer one
+    /// guards the request and its policy holds. Else each guards it for itself.
     #[must_use]
     pub fn under(&self, policy: Policy) -> Self {
         Self { door: self.door.with(self.door.engine.clone(), policy) }

@@ -117,7 +117,7 @@ impl Policy {
     /// use std::time::Duration;
     /// use idempotency_tower::{OnLapse, OnServerError, Policy};
     ///
-    /// // Money: nothing runs twice without somebody's word.
+    /// // Money: what failed or lapsed does not run again without somebody's word.
     /// let policy = Policy::builder()
     ///     .required()
     ///     .on_server_error(OnServerError::Hold)
@@ -126,6 +126,11 @@ impl Policy {
     ///     .build()?;
     /// # Ok::<(), idempotency_tower::PolicyError>(())
     /// ```
+    ///
+    /// Under such a policy a 5xx, a 408, a panic, an inner error and a lapsed lease leave the operation in doubt. The
+    /// other statuses that come before a handler ran or that pass (401, 403, 405, 407, 411, 413, 415, 421, 423, 425, 426,
+    /// 428, 429 and 431) still free the key: a handler that answers with one of them after its effect must say
+    /// [`Ending::Keep`](crate::Ending::Keep).
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder::default()
     }

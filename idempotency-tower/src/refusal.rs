@@ -3,11 +3,15 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_api_problem::HttpApiProblem;
-use idempotency_core::{Part, profile::http::Refusal};
+use idempotency_core::{
+    Part,
+    profile::http::{Code, Ending, Refusal},
+};
 
 use crate::{
     Policy, Verdict,
     body::{Held, ResponseBody},
+    error::caught,
 };
 
 /// Makes a refusal's response, in place of the problem document.
@@ -30,10 +34,8 @@ where
 
 /// The response that says why a request was neither run nor replayed.
 pub(crate) fn refuse<B>(policy: &Policy, refusal: &Refusal) -> Response<ResponseBody<B>> {
-    let rendered = match &policy.render {
-        Some(render) => render.render(refusal),
-        None => problem(policy, refusal),
-    };
+    let own = policy.render.as_ref().and_then(|render| caught("render", || render.render(refusal)).ok());
+    let rendered = own.unwrap_or_else(|| problem(policy, refusal));
     let mut response = rendered.map(|bytes| ResponseBody::held(Held { bytes, trailers: None }));
     response.extensions_mut().insert(Verdict::Refused(refusal.code));
     let headers = response.headers_mut();
@@ -44,6 +46,16 @@ pub(crate) fn refuse<B>(policy: &Policy, refusal: &Refusal) -> Response<Response
     set_absent(headers, header::RETRY_AFTER, retry_after);
     set_absent(headers, header::LOCATION, location);
     set_absent(headers, header::LINK, policy.docs_link.clone());
+    response
+}
+
+/// Tells a layer around this one that a refusal ran nothing here, so that it frees its key instead of keeping the refusal:
+/// a retry comes as far as this layer again, which knows what may run.
+pub(crate) fn tell_outward<B>(mut response: Response<B>) -> Response<B> {
+    let refused = response.extensions().get::<Verdict>();
+    if matches!(refused, Some(Verdict::Refused(code)) if *code != Code::Internal) {
+        response.extensions_mut().insert(Ending::NotExecuted);
+    }
     response
 }
 

@@ -47,7 +47,13 @@ where
 {
     let address = permit.lease().address;
     match call(inner, request).await {
-        Ok(Ok(response)) => Ok(finish(response, permit, door, &presence).await),
+        Ok(Ok(response)) => {
+            let finished = AssertUnwindSafe(finish(response, permit, Arc::clone(&door), &presence));
+            Ok(finished.catch_unwind().await.unwrap_or_else(|panic| {
+                report_panic(&address, panic.as_ref());
+                refuse(&door.policy, &Refusal::panicked())
+            }))
+        }
         Ok(Err(error)) => {
             tracing::error!(operation = %address, "the inner service failed");
             fail(permit, door).await;
@@ -106,7 +112,7 @@ where
     strip_markers(&mut head.headers, &door.policy.replayed_header);
     let lease = permit.lease();
     head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
-    let said = head.extensions.remove::<Ending>();
+    let said = head.extensions.get::<Ending>().copied(); // left where it is, for a layer around this one
     let ending = said.unwrap_or_else(|| ending_of(head.status.as_u16(), door.policy.on_server_error));
     let draft = Draft::new(&door.policy, head.status, &head.headers);
     let closing = Closing::new(permit, ending, draft, door);

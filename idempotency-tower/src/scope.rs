@@ -8,6 +8,8 @@ use idempotency_core::{
     profile::http::{Credentials, Refusal},
 };
 
+use crate::error::caught;
+
 /// Reads the principal of a request.
 pub(crate) type Principal = Arc<dyn Fn(&Parts) -> Option<Scope> + Send + Sync>;
 
@@ -28,11 +30,14 @@ impl Callers {
         match self {
             Self::ByCredentials(credentials) => Ok(Caller::bound(credentials, &parts.headers)),
             Self::Shared => Ok(Caller { scope: Scope::shared(), credentials: Vec::new() }),
-            Self::ByScope(principal, fallback) => match (principal(parts), fallback) {
-                (Some(scope), _) => Ok(Caller { scope, credentials: Vec::new() }),
-                (None, Some(credentials)) => Ok(Caller::bound(credentials, &parts.headers)),
-                (None, None) => Err(Refusal::missing_principal()),
-            },
+            Self::ByScope(principal, fallback) => {
+                let named = caught("scope", || principal(parts))?.filter(|scope| !scope.names_nobody());
+                match (named, fallback) {
+                    (Some(scope), _) => Ok(Caller { scope, credentials: Vec::new() }),
+                    (None, Some(credentials)) => Ok(Caller::bound(credentials, &parts.headers)),
+                    (None, None) => Err(Refusal::missing_principal()),
+                }
+            }
         }
     }
 }

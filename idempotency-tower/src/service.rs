@@ -8,7 +8,10 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response};
 use http_body::Body;
-use idempotency_core::{Key, Store, profile::http::Refusal};
+use idempotency_core::{
+    Key, Store,
+    profile::http::{Code, Refusal},
+};
 use tower_service::Service;
 
 use crate::{
@@ -19,7 +22,7 @@ use crate::{
     exchange::exchange,
     layer::DoorState,
     policy::Force,
-    refusal::refuse,
+    refusal::{refuse, tell_outward},
     shadow::shadow,
 };
 
@@ -38,8 +41,7 @@ impl<I, S: Store> IdempotencyService<I, S> {
     /// The key of a request that is to be guarded; `None` lets it pass.
     fn key<B>(&self, request: &Request<B>) -> Result<Option<Key>, Refusal> {
         let policy = &self.door.policy;
-        // A layer further out guards it already, and would be refused by itself here.
-        if !policy.covers(request.method()) || request.extensions().get::<Attempt>().is_some() {
+        if !policy.covers(request.method()) {
             return Ok(None);
         }
         let lines = request.headers().get_all(&policy.header);
@@ -86,6 +88,7 @@ where
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
         let shadowed = self.door.policy.force == Force::Shadow;
+        let is_inside = request.extensions().get::<Attempt>().is_some();
         let key = match self.key(&request) {
             Ok(Some(key)) => key,
             Ok(None) => return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread))),
@@ -94,7 +97,8 @@ where
             }
             Err(refusal) => {
                 drop(self.take_ready()); // what was reserved for this request is given back
-                return ResponseFuture::refused(refuse(&self.door.policy, &refusal));
+                let response = refuse(&self.door.policy, &refusal);
+                return ResponseFuture::refused(if is_inside { tell_outward(response) } else { response });
             }
         };
         let ready = self.take_ready();
@@ -104,18 +108,28 @@ where
             return ResponseFuture::guarded(Exchange::new(Box::pin(passing), presence));
         }
         let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&presence));
+        let run = async move { if is_inside { run.await.map(tell_outward) } else { run.await } };
         let run = match &self.door.policy.carry {
             None => Box::pin(run) as _,
-            Some(carry) => carried(carry.as_ref(), run),
+            Some(carry) => {
+                let door = Arc::clone(&self.door);
+                carried(carry.as_ref(), run, move || Ok(refuse(&door.policy, &dropped())))
+            }
         };
         ResponseFuture::guarded(Exchange::new(run, presence))
     }
 }
 
-/// Runs `run` inside what `carry` wraps around it, which hands no output through.
+fn dropped() -> Refusal {
+    Refusal::new(Code::Internal, "the service gave the request up before it was answered")
+}
+
+/// Runs `run` inside what `carry` wraps around it, which hands no output through; the output is `lost` where the wrapper
+/// drops the run. Its permit lapsed with it then.
 fn carried<T: Send + 'static>(
     carry: &(dyn Fn(crate::RunFuture) -> crate::RunFuture + Send + Sync),
     run: impl Future<Output = T> + Send + 'static,
+    lost: impl FnOnce() -> T + Send + 'static,
 ) -> std::pin::Pin<Box<dyn Future<Output = T> + Send>> {
     let (give, take) = tokio::sync::oneshot::channel();
     let wrapped = carry(Box::pin(async move {
@@ -124,10 +138,6 @@ fn carried<T: Send + 'static>(
     }));
     Box::pin(async move {
         wrapped.await;
-        match take.await {
-            Ok(output) => output,
-            // The wrapper dropped the run: there is nothing to answer with, and the permit lapsed with it.
-            Err(_) => std::future::pending().await,
-        }
+        take.await.unwrap_or_else(|_| lost())
     })
 }

@@ -68,14 +68,15 @@ where
         Ok(held) => held,
         Err(body) => return (Request::from_parts(parts, body), None),
     };
-    let permit = match policy.callers.identify(&parts) {
-        Ok(caller) => {
-            let op = operation(Door::Shadow, policy, &parts, key, &caller, &held.bytes);
-            match door.engine.claim(&op, &policy.terms).await {
-                Ok(Claim::Granted(permit)) => Some(permit),
-                _ => None,
-            }
-        }
+    let op = match policy.callers.identify(&parts) {
+        Ok(caller) => operation(Door::Shadow, policy, &parts, key, &caller, &held.bytes),
+        Err(refusal) => Err(refusal),
+    };
+    let permit = match op {
+        Ok(op) => match door.engine.claim(&op, &policy.terms).await {
+            Ok(Claim::Granted(permit)) => Some(permit),
+            _ => None,
+        },
         Err(_) => None,
     };
     (Request::from_parts(parts, RequestBody::read(held)), permit)

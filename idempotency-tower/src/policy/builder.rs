@@ -2,30 +2,25 @@
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
-use http::{HeaderName, HeaderValue, Method, request::Parts};
+use http::{HeaderName, HeaderValue, Method};
 use idempotency_core::{
-    OnLapse, Scope,
+    OnLapse,
     policy::PolicyError,
-    profile::http::{Credentials, KeySyntax, OnServerError, headers::ReplayedFields},
+    profile::http::{KeySyntax, OnServerError, headers::ReplayedFields},
 };
 
-use self::fingerprint::FingerprintOptions;
+use self::{callers::CallerOptions, fingerprint::FingerprintOptions};
 use super::{Force, Oversized, Policy, RunFuture, StoreDown};
-use crate::{
-    refusal::Render,
-    scope::{Callers, Principal},
-};
+use crate::refusal::Render;
 
+mod callers;
 mod fingerprint;
 
 /// Builds a [`Policy`]; [`build`](Self::build) says which rule it breaks.
 #[derive(Default)]
 pub struct PolicyBuilder {
     policy: Policy,
-    scope: Option<Principal>,
-    or_shared: bool,
-    credentials: Option<Credentials>,
-    shared: bool,
+    callers: CallerOptions,
     docs_url: Option<String>,
     fingerprint: FingerprintOptions,
 }
@@ -56,54 +51,6 @@ impl PolicyBuilder {
     #[must_use]
     pub const fn required(mut self) -> Self {
         self.policy.required = true;
-        self
-    }
-
-    /// Gives every principal a key space of its own. `principal` reads it from what an authentication layer outside
-    /// this one verified, never from a header a caller can choose; `None` is refused with 403 `missing-principal`.
-    #[must_use]
-    pub fn scope<F>(mut self, principal: F) -> Self
-    where
-        F: Fn(&Parts) -> Option<Scope> + Send + Sync + 'static,
-    {
-        self.scope = Some(Arc::new(principal));
-        self
-    }
-
-    /// With a scope: requests without a principal share one key space, their credentials bound.
-    #[must_use]
-    pub const fn or_shared(mut self) -> Self {
-        self.or_shared = true;
-        self
-    }
-
-    /// Without a scope: binds these headers as credentials in place of Authorization, Proxy-Authorization, X-Api-Key
-    /// and Cookie.
-    #[must_use]
-    pub fn credential_headers<I>(mut self, names: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: AsRef<str>,
-    {
-        self.credentials = Some(Credentials::headers(names));
-        self
-    }
-
-    /// Without a scope: binds these cookies in place of the whole Cookie header.
-    #[must_use]
-    pub fn bind_cookies<I>(mut self, names: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: AsRef<str>,
-    {
-        self.credentials = Some(self.credentials.unwrap_or_default().bind_cookies(names));
-        self
-    }
-
-    /// Whoever knows a key gets its answer, whatever the credentials.
-    #[must_use]
-    pub const fn shared_by_all_callers(mut self) -> Self {
-        self.shared = true;
         self
     }
 
@@ -332,29 +279,9 @@ impl PolicyBuilder {
         if let Some(url) = &self.docs_url {
             self.policy.docs_link = Some(docs_link(url)?);
         }
-        self.policy.callers = self.callers()?;
+        self.policy.callers = self.callers.rules()?;
         self.policy.fingerprints = self.fingerprint.rules(&self.policy.header)?;
         Ok(self.policy)
-    }
-
-    fn callers(&mut self) -> Result<Callers, PolicyError> {
-        let credentials = self.credentials.take();
-        match (self.scope.take(), self.shared, self.or_shared) {
-            (Some(_), true, _) => {
-                Err(PolicyError::Door("shared_by_all_callers contradicts scope: use or_shared"))
-            }
-            (None, _, true) => Err(PolicyError::Door("or_shared without a scope means nothing")),
-            (None, true, _) if credentials.is_some() => {
-                Err(PolicyError::Door("shared_by_all_callers contradicts bound credentials"))
-            }
-            (Some(_), _, false) if credentials.is_some() => {
-                Err(PolicyError::Door("with a scope, credentials are bound only under or_shared"))
-            }
-            (Some(scope), _, false) => Ok(Callers::ByScope(scope, None)),
-            (Some(scope), _, true) => Ok(Callers::ByScope(scope, Some(credentials.unwrap_or_default()))),
-            (None, true, _) => Ok(Callers::Shared),
-            (None, false, _) => Ok(Callers::ByCredentials(credentials.unwrap_or_default())),
-        }
     }
 }
 
@@ -392,22 +319,6 @@ mod tests {
         }
         assert_eq!(refusal(new().lease(Duration::ZERO)), PolicyError::LeaseTooShort);
         assert_eq!(refusal(new().max_live_runs(0)), PolicyError::NoLiveRuns);
-        assert!(matches!(refusal(new().or_shared()), PolicyError::Door(_)));
-        assert!(matches!(refusal(new().scope(|_| None).shared_by_all_callers()), PolicyError::Door(_)));
-        assert!(matches!(refusal(new().scope(|_| None).bind_cookies(["sid"])), PolicyError::Door(_)));
-        assert!(matches!(refusal(new().bind_cookies(["sid"]).shared_by_all_callers()), PolicyError::Door(_)));
         assert!(matches!(refusal(new().retry_after_cap(Duration::ZERO)), PolicyError::Door(_)));
-    }
-
-    #[test]
-    fn callers_are_told_apart_as_asked() {
-        let callers = |builder: PolicyBuilder| builder.build().unwrap().callers;
-        assert!(matches!(callers(Policy::builder()), Callers::ByCredentials(_)));
-        assert!(matches!(callers(Policy::builder().shared_by_all_callers()), Callers::Shared));
-        assert!(matches!(callers(Policy::builder().scope(|_| None)), Callers::ByScope(_, None)));
-        assert!(matches!(
-            callers(Policy::builder().scope(|_| None).or_shared()),
-            Callers::ByScope(_, Some(_))
-        ));
     }
 }

@@ -15,8 +15,8 @@ use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
 use idempotency_store_contract::faults::Call;
 use idempotency_store_memory::MemoryStore;
-use idempotency_tower::{BoxError, IdempotencyLayer, RequestBody};
-use tower::{Layer, Service, ServiceExt};
+use idempotency_tower::{BoxError, IdempotencyLayer, Oversized, RequestBody};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::setup::{Answer, BodyError, Door, Incoming, OwnBody, policy, post, text};
 
@@ -47,7 +47,7 @@ async fn a_request_body_over_the_bound_claims_nothing() {
 async fn an_undeclared_body_is_counted_as_it_comes_and_a_broken_one_is_refused() {
     let layer =
         IdempotencyLayer::with_policy(MemoryStore::new(), policy().max_request_bytes(4).build().unwrap());
-    let service = layer.layer(tower::service_fn(|request: Request<RequestBody<OwnBody>>| async move {
+    let service = layer.layer(service_fn(|request: Request<RequestBody<OwnBody>>| async move {
         let body = request.into_body().collect().await?;
         assert!(body.trailers().is_some(), "request trailers reach the handler");
         Ok::<_, BoxError>(Response::new(
@@ -152,5 +152,27 @@ async fn readiness_is_used_once_and_given_back() {
         send(&mut service, &key, "b").await;
         send(&mut service, "\"bad", "a").await;
         assert_eq!(held.load(Ordering::SeqCst), 0, "turn {number}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_whose_head_the_store_cannot_hold_is_done_all_the_same() {
+    let long = || format!("/receipts/{}", "1".repeat(3_000));
+    for oversized in [Oversized::Tombstone, Oversized::OmitBody] {
+        let store = MemoryStore::builder().max_bytes(32 << 10).build().unwrap(); // 2 KiB an outcome
+        let policy = policy().oversized(oversized).build().unwrap();
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let service = IdempotencyLayer::with_policy(store, policy).layer(service_fn(move |_: Incoming| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let answer = Response::builder().status(303).header("location", long()).body(text("paid"));
+            ready(Ok::<_, BoxError>(answer.unwrap()))
+        }));
+        let first = Answer::read(service.clone().oneshot(post("k", "a")).await.unwrap()).await;
+        assert_eq!((first.status, &first.body[..]), (303, &b"paid"[..]));
+        let second = Answer::read(service.clone().oneshot(post("k", "a")).await.unwrap()).await;
+        assert_eq!(second.code(), "result-not-replayable", "{oversized:?}");
+        assert_eq!(second.problem()["original_status"], 303);
+        assert_eq!(runs.load(Ordering::SeqCst), 1, "{oversized:?}");
     }
 }

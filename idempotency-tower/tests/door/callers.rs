@@ -189,3 +189,62 @@ async fn a_run_carries_its_task_locals_and_its_span_with_it() {
     assert_eq!(*seen.lock().unwrap(), [Ok(7)]);
     assert!(door.send(post("k", "a")).await.is_replay());
 }
+
+#[tokio::test]
+async fn headers_and_cookies_are_both_bound_in_whatever_order() {
+    for bound in [
+        policy().bind_cookies(["sid"]).credential_headers(["x-user"]),
+        policy().credential_headers(["x-user"]).bind_cookies(["sid"]),
+    ] {
+        let door = door(bound);
+        let as_both = |sid: &str, user: &str| {
+            let mut request = as_caller("cookie", sid);
+            request.headers_mut().insert("x-user", user.parse().unwrap());
+            request
+        };
+        door.send(as_both("sid=1; seen=monday", "alice")).await;
+        assert!(door.send(as_both("sid=1", "alice")).await.is_replay());
+        assert_eq!(door.send(as_both("sid=2", "alice")).await.code(), "credentials-mismatch");
+        assert_eq!(door.send(as_both("sid=1", "bob")).await.code(), "credentials-mismatch");
+    }
+}
+
+#[tokio::test]
+async fn cookies_are_the_same_in_one_line_or_in_many() {
+    let door = door(policy());
+    door.send(as_caller("cookie", "a=1; b=2")).await;
+    let mut crumbs = as_caller("cookie", "a=1");
+    crumbs.headers_mut().append("cookie", "b=2".parse().unwrap());
+    assert!(door.send(crumbs).await.is_replay());
+}
+
+#[tokio::test]
+async fn an_empty_principal_is_none() {
+    let scope = |parts: &http::request::Parts| Some(Scope::from(parts.headers.get("x-user")?.to_str().ok()?));
+    let door = door(policy().scope(scope));
+    let refused = door.send(as_caller("x-user", "")).await;
+    assert_eq!((refused.status, refused.code().as_str(), door.runs()), (403, "missing-principal", 0));
+}
+
+#[tokio::test]
+async fn a_policy_that_panics_claims_nothing() {
+    let unscoped = policy().scope(|_| panic!("no such header"));
+    let unread = policy().fingerprint_body(|_, _| panic!("no such field"));
+    for door in [door(unscoped), door(unread)] {
+        let refused = door.send(post("k", "a")).await;
+        assert_eq!((refused.status, refused.code().as_str(), door.runs()), (500, "internal", 0));
+        assert!(!String::from_utf8_lossy(&refused.body).contains("no such"), "a panic's text stays inside");
+        assert_eq!((door.faults.calls(Call::Claim), door.layer.live_runs()), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_wrapper_that_drops_the_run_is_answered_for() {
+    let impatient = |run: idempotency_tower::RunFuture| -> idempotency_tower::RunFuture {
+        Box::pin(async move { assert!(futures_util::poll!(run).is_pending()) })
+    };
+    let (door, _gate) = gated(policy().carry(impatient));
+    let answer = door.send(post("k", "a")).await;
+    assert_eq!((answer.status, answer.code().as_str()), (500, "internal"));
+    assert_eq!(door.layer.live_runs(), 0);
+}

@@ -111,3 +111,11 @@ async fn an_upgrade_frees_the_key() {
     assert_eq!(door.send(post("k", "b")).await.status, 101);
     assert_eq!(door.runs(), 2);
 }
+
+#[tokio::test]
+async fn a_handler_that_a_timeout_cut_off_is_in_doubt_where_server_errors_are() {
+    let door = Door::answering(policy().on_server_error(OnServerError::Hold), status(408));
+    assert_eq!(door.send(post("k", "a")).await.status, 408);
+    assert_eq!(door.send(post("k", "a")).await.code(), "outcome-unknown");
+    assert_eq!(door.runs(), 1);
+}

@@ -8,6 +8,7 @@ mod bounds;
 mod callers;
 mod endings;
 mod fingerprints;
+mod nested;
 mod outages;
 mod policies;
 mod setup;

@@ -50,6 +50,13 @@ async fn a_policy_may_render_refusals_its_own_way() {
 }
 
 #[tokio::test]
+async fn a_renderer_that_panics_is_done_without() {
+    let render = |_: &Refusal| -> Response<Bytes> { panic!("out of paper") };
+    let door = Door::answering(policy().render(render), done);
+    assert_eq!(door.send(post("\"open", "a")).await.code(), "invalid-key");
+}
+
+#[tokio::test]
 async fn an_expired_key_is_new_or_refused_as_the_policy_says() {
     let expires = || policy().retention(Duration::from_millis(150));
     let door = Door::answering(expires(), done);

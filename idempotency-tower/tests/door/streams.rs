@@ -138,9 +138,14 @@ impl Body for NoLength {
     }
 }
 
+impl Drop for NoLength {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "and it does not go quietly");
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_panics_at_its_length_ends_as_a_server_error() {
-    // Boxed here, since a box asks for the length only when it is asked.
     let door = Door::answering(policy(), || Response::new(NoLength.boxed_unsync()));
     for _ in 0..2 {
         let answer = door.send(post("k", "a")).await;
