@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use idempotency_core::{
-    Address, Claim, Completion, Permit, Release, Settled, Store, Vacant,
+    Address, Claim, Completion, Permit, Release, Store, Vacant,
     profile::http::{Ending, OnServerError},
 };
 use tokio::time::timeout;
@@ -114,21 +114,14 @@ impl<S: Store> Closing<S> {
             Ending::Unknown => Release::Unknown,
         };
         // An ending that is not kept takes no answer from anybody: fenced off or lost, its caller gets its own.
-        match permit.release(release).await {
-            Ok(Settled::Applied | Settled::Fenced(_)) => {}
-            Err(error) => tracing::error!(%error, "a run could not be released; its lease lapses"),
-        }
+        drop(permit.release(release).await);
         Closed::Settled
     }
 }
 
 fn completed(completion: Completion) -> Closed {
     match completion {
-        Completion::Stored => Closed::Settled,
+        Completion::Stored | Completion::Lost(_) => Closed::Settled,
         Completion::Fenced(standing) => Closed::TakenOver(standing),
-        Completion::Lost(error) => {
-            tracing::error!(%error, "an outcome could not be stored; its operation may run again");
-            Closed::Settled
-        }
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::{
-    Attempt,
+    Attempt, Policy,
     answer::answer,
     body::{Held, RequestBody, ResponseBody},
     caller::Presence,
@@ -24,6 +24,7 @@ use crate::{
     error::BoxError,
     gather::{GatherError, gather},
     layer::DoorState,
+    observability::{RequestSpan, log},
     patience::Patience,
     policy::StoreDown,
     refusal::refuse,
@@ -37,6 +38,7 @@ pub(crate) async fn exchange<I, S, Q, P>(
     key: Key,
     incoming: Request<Q>,
     presence: Arc<Presence>,
+    span: RequestSpan,
 ) -> Result<Response<ResponseBody<P>>, I::Error>
 where
     I: Service<Request<RequestBody<Q>>, Response = Response<P>> + Clone + Send + 'static,
@@ -52,32 +54,35 @@ where
     let policy = &door.policy;
     let caller = match policy.callers.identify(&parts) {
         Ok(caller) => caller,
-        Err(refusal) => return Ok(refuse(policy, &refusal)),
+        Err(refusal) => return Ok(turn_away(policy, &refusal, &span)),
     };
     if is_own_run(&door, &parts, &caller.scope, &key).await {
         drop(caller);
+        span.verdict("passed");
         let request = Request::from_parts(parts, RequestBody::unread(body));
         return Ok(inner.call(request).await?.map(ResponseBody::own));
     }
     let held = match read(body, policy.max_request_bytes).await {
         Ok(held) => held,
-        Err(refusal) => return Ok(refuse(policy, &refusal)),
+        Err(refusal) => return Ok(turn_away(policy, &refusal, &span)),
     };
     let op = match operation(Door::Http, policy, &parts, &key, &caller, &held.bytes) {
         Ok(op) => op,
-        Err(refusal) => return Ok(refuse(policy, &refusal)),
+        Err(refusal) => return Ok(turn_away(policy, &refusal, &span)),
     };
     drop(caller);
     let outer = parts.extensions.remove::<Attempt>();
+    span.operation(op.address());
     let patience = Patience::of(policy, &parts.headers);
     let inner = if patience.is_some() { unready(inner) } else { inner };
-    let permit = match claim(&door, &op, patience, &presence).await {
+    let permit = match claim(&door, &op, patience, &presence, &span).await {
         Claimed::Run(permit) => permit,
         Claimed::RunUnrecorded(turn) => {
             return run_unrecorded(inner, request(parts, held), turn, &door).await;
         }
         Claimed::Answer(answer) => return Ok(answer),
     };
+    span.granted(permit.lease());
     parts.extensions.insert(Attempt {
         key,
         lease: *permit.lease(),
@@ -102,6 +107,13 @@ async fn is_own_run<S: Store>(door: &DoorState<S>, parts: &Parts, scope: &Scope,
     false
 }
 
+/// Refuses a request of which nothing was claimed.
+fn turn_away<B>(policy: &Policy, refusal: &Refusal, span: &RequestSpan) -> Response<ResponseBody<B>> {
+    span.verdict("refused");
+    log::turned_away(refusal);
+    refuse(policy, refusal)
+}
+
 /// Whoever waits holds no readiness: it is given back, and asked for again before the run.
 fn unready<I: Clone>(ready: I) -> I {
     let next = ready.clone();
@@ -122,6 +134,7 @@ async fn claim<S: Store, B>(
     op: &Operation,
     patience: Option<Patience>,
     presence: &Presence,
+    span: &RequestSpan,
 ) -> Claimed<S, B> {
     let policy = &door.policy;
     let claim = match &patience {
@@ -132,6 +145,7 @@ async fn claim<S: Store, B>(
         // A copy whose caller leaves while it waits stops waiting; only a run goes on without its caller.
         Some(patience) => door.engine.claim_within(op, &policy.terms, patience.limit).await,
     };
+    span.verdict(claim.as_ref().map_or_else(failure, Claim::name));
     let answer = match claim {
         Ok(Claim::Granted(permit)) => {
             presence.claims();
@@ -142,13 +156,14 @@ async fn claim<S: Store, B>(
             presence.claims();
             match door.unrecorded.begin(door, op) {
                 Ok(turn) => {
+                    span.verdict("unrecorded");
                     door.engine.tell(op.address(), &Event::RanUnrecorded);
                     return Claimed::RunUnrecorded(turn);
                 }
                 Err(refusal) => refuse(policy, &refusal),
             }
         }
-        Err(error) => refuse(policy, &refusal_of(op, &error)),
+        Err(error) => refuse(policy, &refusal_of(&error)),
     };
     Claimed::Answer(match patience {
         Some(patience) => patience.applied(answer),
@@ -156,17 +171,23 @@ async fn claim<S: Store, B>(
     })
 }
 
+/// What stands in a span where there is no verdict.
+const fn failure(error: &ClaimError) -> &'static str {
+    match error {
+        ClaimError::Overloaded { .. } => "overloaded",
+        ClaimError::Store(_) => "store_failed",
+        _ => "refused",
+    }
+}
+
 fn is_outage(error: &ClaimError) -> bool {
     matches!(error, ClaimError::Store(error) if error.kind == StoreErrorKind::Unavailable)
 }
 
-fn refusal_of(op: &Operation, error: &ClaimError) -> Refusal {
+fn refusal_of(error: &ClaimError) -> Refusal {
     match error {
         ClaimError::Overloaded { bound } => Refusal::overloaded(*bound),
-        ClaimError::Store(error) => {
-            tracing::error!(operation = %op.address(), error = error as &dyn Error, "a claim failed");
-            Refusal::store(error)
-        }
+        ClaimError::Store(error) => Refusal::store(error),
         error => Refusal::new(Code::Internal, error.to_string()),
     }
 }
@@ -188,7 +209,6 @@ where
 
 /// A limit further out is still a limit; all else is a body that broke off.
 fn unreadable(error: &BoxError) -> Refusal {
-    tracing::debug!(%error, "a request body could not be read to its end");
     let mut cause: Option<&(dyn Error + 'static)> = Some(&**error);
     while let Some(error) = cause {
         if error.is::<LengthLimitError>() {

@@ -16,7 +16,8 @@ use idempotency_core::Address;
 use crate::{
     body::{Held, RequestBody},
     caller::Presence,
-    error::{BoxError, report_broken, report_panic},
+    error::BoxError,
+    observability::log,
 };
 
 /// How long a response body is read on after its client has left.
@@ -104,16 +105,12 @@ where
     };
     match gathered {
         Ok(Ok(held)) if held.bytes.len() == length => Collected::Whole(held),
-        Ok(Ok(_) | Err(GatherError::TooLong)) => {
-            report_broken(address, &WRONG_LENGTH.into());
+        Ok(_) => {
+            log::broke_off(address);
             Collected::Broken
         }
-        Ok(Err(GatherError::Broken(error))) => {
-            report_broken(address, &error);
-            Collected::Broken
-        }
-        Err(panic) => {
-            report_panic(address, panic.as_ref());
+        Err(_) => {
+            log::panicked(address);
             Collected::Broken
         }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use idempotency_core::{Drained, Engine, Notify, Store, event::Observer};
 use tower_layer::Layer;
 
-use crate::{IdempotencyService, Policy, unrecorded::Unrecorded};
+use crate::{IdempotencyService, Policy, observability::Log, unrecorded::Unrecorded};
 
 /// Makes the services it wraps answer the second copy of a keyed request with the first one's result.
 ///
@@ -44,13 +44,14 @@ impl<S: Store> IdempotencyLayer<S> {
 
     /// A layer on `store` that does what `policy` says.
     pub fn with_policy(store: S, policy: Policy) -> Self {
-        let engine = Engine::new(store, policy.bounds);
+        let engine = Engine::observed(store, policy.bounds, Log);
         Self { door: DoorState::new(engine, policy) }
     }
 
-    /// The same, telling `observer` what happens to every operation.
+    /// The same, telling `observer` what happens to every operation. [`observability`](crate::observability) says
+    /// what there is to see without one.
     pub fn observed(store: S, policy: Policy, observer: impl Observer) -> Self {
-        let engine = Engine::observed(store, policy.bounds, observer);
+        let engine = Engine::observed(store, policy.bounds, (Log, observer));
         Self { door: DoorState::new(engine, policy) }
     }
 

@@ -24,6 +24,7 @@ mod shadow;
 mod unrecorded;
 
 pub mod client;
+pub mod observability;
 
 pub use attempt::{Attempt, Verdict};
 pub use body::{RequestBody, ResponseBody};
@@ -32,7 +33,7 @@ pub use error::BoxError;
 pub use future::ResponseFuture;
 pub use idempotency_core::{
     Drained, Fence, Key, LeaseLost, Notify, OnLapse, Scope, Secret, Store,
-    event::{Event, Observer},
+    event::{Event, Observer, StoreCall},
     policy::PolicyError,
     profile::http::{BodyReading, Code, Ending, KeySyntax, OnServerError, Refusal, headers::ReplayedFields},
 };

@@ -4,7 +4,7 @@
 //! whole, the end of the stream, the trailers or the last byte of a declared length, is withheld until the completion
 //! is stored; nobody may hold a whole answer whose retry would run again.
 
-use std::{any::Any, future::poll_fn, panic::AssertUnwindSafe, pin::Pin};
+use std::{future::poll_fn, panic::AssertUnwindSafe, pin::Pin};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -17,8 +17,9 @@ use crate::{
     body::Held,
     closing::{Captured, Closed, Closing},
     convert::strip_markers,
-    error::{BoxError, report_broken, report_panic},
+    error::BoxError,
     gather::{DRAIN_LIMIT, WRONG_LENGTH},
+    observability::log,
     pipe::{End, Reader, Writer, pipe},
 };
 
@@ -45,7 +46,7 @@ enum Given {
     Frame(Frame<Bytes>),
     End,
     Broken(BoxError),
-    Panicked(Box<dyn Any + Send>),
+    Panicked,
     /// The client left, and the run is settled or did not end within [`DRAIN_LIMIT`] of that.
     Abandoned,
 }
@@ -93,11 +94,11 @@ where
                 Given::Frame(frame) => self.pass(frame).await,
                 Given::End => break self.end().await,
                 Given::Broken(error) => {
-                    report_broken(&self.address, &error);
+                    log::broke_off(&self.address);
                     break self.break_off(Captured::Broken, error).await;
                 }
-                Given::Panicked(panic) => {
-                    report_panic(&self.address, panic.as_ref());
+                Given::Panicked => {
+                    log::panicked(&self.address);
                     break self.break_off(Captured::Broken, "the response body panicked".into()).await;
                 }
                 Given::Abandoned => break self.break_off(Captured::TooLarge, "the client left".into()).await,
@@ -130,7 +131,7 @@ where
                     Given::Broken(WRONG_LENGTH.into())
                 }
                 Ok(None) => Given::End,
-                Err(panic) => Given::Panicked(panic),
+                Err(_) => Given::Panicked,
             },
         }
     }

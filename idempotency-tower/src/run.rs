@@ -25,9 +25,10 @@ use crate::{
     caller::Presence,
     closing::{Captured, Closed, Closing},
     convert::{Draft, strip_markers},
-    error::{BoxError, report_panic},
+    error::BoxError,
     gather::{Collected, collect},
     layer::DoorState,
+    observability::log,
     pump::Pump,
     refusal::refuse,
 };
@@ -49,18 +50,18 @@ where
     match call(inner, request).await {
         Ok(Ok(response)) => {
             let finished = AssertUnwindSafe(finish(response, permit, Arc::clone(&door), &presence));
-            Ok(finished.catch_unwind().await.unwrap_or_else(|panic| {
-                report_panic(&address, panic.as_ref());
+            Ok(finished.catch_unwind().await.unwrap_or_else(|_| {
+                log::panicked(&address);
                 refuse(&door.policy, &Refusal::panicked())
             }))
         }
         Ok(Err(error)) => {
-            tracing::error!(operation = %address, "the inner service failed");
+            log::inner_failed(&address);
             fail(permit, door).await;
             Err(error)
         }
-        Err(panic) => {
-            report_panic(&address, panic.as_ref());
+        Err(_) => {
+            log::panicked(&address);
             fail(permit, Arc::clone(&door)).await;
             Ok(refuse(&door.policy, &Refusal::panicked()))
         }
@@ -101,13 +102,10 @@ where
     S: Store,
 {
     let (mut head, body) = response.into_parts();
-    let exact = match exact_length(&body) {
-        Ok(exact) => exact,
-        Err(panic) => {
-            report_panic(&permit.lease().address, panic.as_ref());
-            fail(permit, Arc::clone(&door)).await;
-            return refuse(&door.policy, &Refusal::panicked());
-        }
+    let Ok(exact) = exact_length(&body) else {
+        log::panicked(&permit.lease().address);
+        fail(permit, Arc::clone(&door)).await;
+        return refuse(&door.policy, &Refusal::panicked());
     };
     strip_markers(&mut head.headers, &door.policy.replayed_header);
     let lease = permit.lease();
@@ -215,7 +213,6 @@ fn late<S: Store, P>(
     address: &Address,
     standing: Option<Claim<Vacant>>,
 ) -> Response<ResponseBody<P>> {
-    tracing::warn!(operation = %address, "a run ended after another one took its place; its answer does not count");
     let unknown = Claim::InFlight { left: Duration::ZERO };
     answer(&door.policy, address, standing.unwrap_or(unknown))
 }

@@ -13,6 +13,7 @@ use idempotency_core::{
     profile::http::{Code, Refusal},
 };
 use tower_service::Service;
+use tracing::Instrument;
 
 use crate::{
     Attempt, ResponseFuture,
@@ -21,6 +22,7 @@ use crate::{
     error::BoxError,
     exchange::exchange,
     layer::DoorState,
+    observability::{RequestSpan, log},
     policy::Force,
     refusal::{refuse, tell_outward},
     shadow::shadow,
@@ -96,6 +98,7 @@ where
                 return ResponseFuture::unguarded(self.inner.call(request.map(RequestBody::unread)));
             }
             Err(refusal) => {
+                log::turned_away(&refusal);
                 drop(self.take_ready()); // what was reserved for this request is given back
                 let response = refuse(&self.door.policy, &refusal);
                 return ResponseFuture::refused(if is_inside { tell_outward(response) } else { response });
@@ -103,12 +106,16 @@ where
         };
         let ready = self.take_ready();
         let presence = Arc::new(Presence::default());
+        let span = RequestSpan::open();
         if shadowed {
-            let passing = shadow(ready, Arc::clone(&self.door), key, request);
+            let passing = shadow(ready, Arc::clone(&self.door), key, request, span.clone());
+            let passing = passing.instrument(span.into_inner());
             return ResponseFuture::guarded(Exchange::new(Box::pin(passing), presence));
         }
-        let run = exchange(ready, Arc::clone(&self.door), key, request, Arc::clone(&presence));
+        let door = Arc::clone(&self.door);
+        let run = exchange(ready, door, key, request, Arc::clone(&presence), span.clone());
         let run = async move { if is_inside { run.await.map(tell_outward) } else { run.await } };
+        let run = run.instrument(span.into_inner());
         let run = match &self.door.policy.carry {
             None => Box::pin(run) as _,
             Some(carry) => {

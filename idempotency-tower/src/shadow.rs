@@ -20,6 +20,7 @@ use crate::{
     error::BoxError,
     gather::gather_or_resume,
     layer::DoorState,
+    observability::RequestSpan,
 };
 
 pub(crate) async fn shadow<I, S, Q, P>(
@@ -27,6 +28,7 @@ pub(crate) async fn shadow<I, S, Q, P>(
     door: Arc<DoorState<S>>,
     key: Key,
     incoming: Request<Q>,
+    span: RequestSpan,
 ) -> Result<Response<ResponseBody<P>>, I::Error>
 where
     I: Service<Request<RequestBody<Q>>, Response = Response<P>>,
@@ -34,7 +36,7 @@ where
     Q::Error: Into<BoxError>,
     S: Store,
 {
-    let (request, permit) = watch(&door, &key, incoming).await;
+    let (request, permit) = watch(&door, &key, incoming, &span).await;
     let response = inner.call(request).await;
     if let Some(permit) = permit {
         let server_error = door.policy.on_server_error.ending();
@@ -52,6 +54,7 @@ async fn watch<S, Q>(
     door: &DoorState<S>,
     key: &Key,
     incoming: Request<Q>,
+    span: &RequestSpan,
 ) -> (Request<RequestBody<Q>>, Option<Permit<S>>)
 where
     S: Store,
@@ -73,13 +76,26 @@ where
         Err(refusal) => Err(refusal),
     };
     let permit = match op {
-        Ok(op) => match door.engine.claim(&op, &policy.terms).await {
-            Ok(Claim::Granted(permit)) => Some(permit),
-            _ => None,
-        },
+        Ok(op) => {
+            span.operation(op.address());
+            match door.engine.claim(&op, &policy.terms).await {
+                Ok(claim) => {
+                    span.verdict(claim.name());
+                    granted(claim)
+                }
+                Err(_) => None,
+            }
+        }
         Err(_) => None,
     };
     (Request::from_parts(parts, RequestBody::read(held)), permit)
+}
+
+fn granted<G>(claim: Claim<G>) -> Option<G> {
+    match claim {
+        Claim::Granted(grant) => Some(grant),
+        _ => None,
+    }
 }
 
 /// Ends the record of a first copy: that it ran is all that is noted.

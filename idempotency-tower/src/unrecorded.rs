@@ -20,8 +20,9 @@ use crate::{
     Verdict,
     body::{RequestBody, ResponseBody},
     convert::strip_markers,
-    error::{BoxError, report_panic},
+    error::BoxError,
     layer::DoorState,
+    observability::log,
     refusal::refuse,
     run::call,
 };
@@ -82,8 +83,8 @@ where
 {
     let mut response = match call(inner, request).await {
         Ok(response) => response?.map(ResponseBody::own),
-        Err(panic) => {
-            report_panic(&turn.address, panic.as_ref());
+        Err(_) => {
+            log::panicked(&turn.address);
             refuse(&door.policy, &Refusal::panicked())
         }
     };

@@ -9,6 +9,7 @@ mod callers;
 mod endings;
 mod fingerprints;
 mod nested;
+mod observability;
 mod outages;
 mod policies;
 mod setup;

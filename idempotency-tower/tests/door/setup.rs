@@ -16,7 +16,8 @@ use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use idempotency_store_contract::faults::{Faults, Faulty};
 use idempotency_store_memory::MemoryStore;
 use idempotency_tower::{
-    BoxError, IdempotencyLayer, IdempotencyService, Policy, PolicyBuilder, RequestBody, ResponseBody,
+    BoxError, IdempotencyLayer, IdempotencyService, Observer, Policy, PolicyBuilder, RequestBody,
+    ResponseBody,
 };
 use tower::{Layer, ServiceExt, service_fn, util::BoxCloneSyncService};
 
@@ -43,7 +44,30 @@ impl Door {
             + 'static,
     {
         let (store, faults) = Faulty::new(MemoryStore::new());
-        let layer = IdempotencyLayer::with_policy(store, policy.build().unwrap());
+        Self::of(IdempotencyLayer::with_policy(store, policy.build().unwrap()), faults, handler)
+    }
+
+    /// The same, watched by `observer`.
+    pub(crate) fn observed<F>(policy: PolicyBuilder, observer: impl Observer, handler: F) -> Self
+    where
+        F: Fn(Incoming) -> BoxFuture<'static, Result<Response<OwnBody>, BoxError>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        let (store, faults) = Faulty::new(MemoryStore::new());
+        Self::of(IdempotencyLayer::observed(store, policy.build().unwrap(), observer), faults, handler)
+    }
+
+    fn of<F>(layer: IdempotencyLayer<TestStore>, faults: Faults, handler: F) -> Self
+    where
+        F: Fn(Incoming) -> BoxFuture<'static, Result<Response<OwnBody>, BoxError>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
         let runs = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&runs);
         let handler = service_fn(move |request| {
