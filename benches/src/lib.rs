@@ -1,0 +1,23 @@
+//! What a guarded request costs over a bare one.
+//!
+//! Every [`Candidate`] wraps the same axum router: `bare` in a layer that does nothing, the others in what is measured.
+//! The same requests go through each of them, in turn and in one process, so that whatever else the machine does falls
+//! on all alike; what counts are differences and ratios, not the numbers themselves.
+//!
+//! - [`latency`] takes time: rounds of small batches, one of each candidate in turn, medians of all;
+//! - [`allocations`] counts what the allocator was asked for, in a binary of its own, since counting costs time;
+//! - [`load`] drives servers over sockets and compares their throughput.
+
+pub mod allocations;
+pub mod app;
+pub mod candidate;
+mod key;
+pub mod latency;
+pub mod load;
+pub mod route;
+pub mod serve;
+pub mod statistics;
+pub mod table;
+
+pub use candidate::Candidate;
+pub use route::Route;
