@@ -11,7 +11,8 @@ pub use contract::Contract;
 pub use early::{Early, EarlyRejection};
 pub use extract::{Attempt, IdempotencyKey, Unguarded};
 pub use idempotency_tower::{
-    Code, Drained, Ending, Event, Fence, Key, KeySyntax, LeaseLost, Notify, Observer, OnLapse, OnServerError,
-    Oversized, Policy, PolicyBuilder, PolicyError, Refusal, Render, ReplayedFields, Scope, Store, Verdict,
+    BodyReading, Code, Drained, Ending, Event, Fence, Key, KeySyntax, LeaseLost, Notify, Observer, OnLapse,
+    OnServerError, Oversized, Policy, PolicyBuilder, PolicyError, Refusal, Render, ReplayedFields, Scope,
+    Store, Verdict,
 };
 pub use layer::IdempotencyLayer;

@@ -1,6 +1,10 @@
 //! The time-bounded right to run, and what a claimer brings to get it.
 
-use std::{fmt, time::Duration};
+use std::{
+    cell::RefCell,
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use crate::Address;
 
@@ -16,9 +20,12 @@ impl Holder {
     /// # Panics
     /// When the operating system has no randomness to give, as the standard library's hash maps do.
     pub fn draw() -> Self {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-        Self(bytes)
+        thread_local!(static RESERVE: RefCell<Reserve> = const { RefCell::new(Reserve::EMPTY) });
+        let drawn = RESERVE.with_borrow_mut(Reserve::next);
+        // A copy of this process and its memory, forked or started from a snapshot, has the same reserve: the time of a
+        // draw tells their holders apart.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self((drawn ^ now.as_nanos()).to_le_bytes())
     }
 
     /// Whoever resolved an operation that was in doubt: no run's holder.
@@ -38,6 +45,27 @@ impl Holder {
 impl fmt::Debug for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Holder({:02x}{:02x}..)", self.0[0], self.0[1])
+    }
+}
+
+/// Random numbers for a few holders: asking the operating system for each would cost a large share of a claim.
+struct Reserve {
+    bytes: [u8; 16 * Self::HOLDERS],
+    left: usize,
+}
+
+impl Reserve {
+    const HOLDERS: usize = 16;
+    const EMPTY: Self = Self { bytes: [0; 16 * Self::HOLDERS], left: 0 };
+
+    fn next(&mut self) -> u128 {
+        if self.left == 0 {
+            getrandom::fill(&mut self.bytes).expect("the operating system gives random bytes");
+            self.left = Self::HOLDERS;
+        }
+        self.left -= 1;
+        let (numbers, _) = self.bytes.as_chunks();
+        u128::from_le_bytes(numbers[self.left])
     }
 }
 
@@ -111,5 +139,27 @@ impl Lease {
     /// Whether an earlier run of this operation lapsed and this one took its place.
     pub const fn is_takeover(&self) -> bool {
         self.attempt > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, thread};
+
+    use super::*;
+
+    #[test]
+    fn no_two_holders_are_alike_on_any_thread() {
+        let draw = || (0..1_000).map(|_| Holder::draw()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..4).map(|_| thread::spawn(draw)).collect();
+        let drawn: HashSet<Holder> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(drawn.len(), 4_000);
+    }
+
+    #[test]
+    fn a_reserve_gives_each_number_once() {
+        let mut reserve = Reserve::EMPTY;
+        let drawn: HashSet<u128> = (0..10 * Reserve::HOLDERS).map(|_| reserve.next()).collect();
+        assert_eq!(drawn.len(), 10 * Reserve::HOLDERS);
     }
 }

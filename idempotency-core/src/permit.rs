@@ -23,6 +23,12 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "a permit that is dropped leaves its key locked until the lease lapses"]
 pub struct Permit<S: Store> {
+    // In one place: a permit goes from future to future, and each of them would have room for the whole of it.
+    run: Box<Run<S>>,
+}
+
+#[derive(Debug)]
+struct Run<S: Store> {
     calls: Arc<Calls<S>>,
     op: Operation,
     terms: Terms,
@@ -35,7 +41,7 @@ pub struct Permit<S: Store> {
 }
 
 impl<S: Store> Permit<S> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         calls: Arc<Calls<S>>,
         op: Operation,
         terms: Terms,
@@ -43,22 +49,23 @@ impl<S: Store> Permit<S> {
         kept: Kept<S>,
         seat: Seat,
     ) -> Self {
-        Self { calls, op, terms, lease, ended: false, flight: None, kept, _seat: seat }
+        let run = Run { calls, op, terms, lease, ended: false, flight: None, kept, _seat: seat };
+        Self { run: Box::new(run) }
     }
 
     /// The lease this permit stands on.
-    pub const fn lease(&self) -> &Lease {
-        &self.lease
+    pub fn lease(&self) -> &Lease {
+        &self.run.lease
     }
 
     /// Tells the copies that wait in this process how the run ends.
     pub(crate) fn follow(&mut self, flight: &Arc<Flight>) {
-        self.flight = Some(Arc::clone(flight));
+        self.run.flight = Some(Arc::clone(flight));
     }
 
     /// Tells when the lease is lost.
     pub fn lease_lost(&self) -> LeaseLost {
-        self.kept.lease_lost()
+        self.run.kept.lease_lost()
     }
 
     /// Ends the run with `outcome`; with `tombstone` where the store cannot hold that.
@@ -67,8 +74,8 @@ impl<S: Store> Permit<S> {
     /// [`Terms::completion_retry`] has passed: the holder decides, so a completion counts past the end of the lease
     /// too, as long as nobody took the key. Run it where no caller's cancellation can drop it.
     pub async fn complete(mut self, outcome: &Outcome, tombstone: &Outcome) -> Completion {
-        let keep = self.terms.keep();
-        let limit = self.calls.store.max_outcome_bytes();
+        let keep = self.run.terms.keep();
+        let limit = self.run.calls.store.max_outcome_bytes();
         let first = if outcome.bytes.len() > limit { tombstone } else { outcome };
         let cannot_hold = |error: &StoreError| {
             matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full) && !first.is_tombstone()
@@ -85,7 +92,7 @@ impl<S: Store> Permit<S> {
         match settled {
             Ok(Settled::Applied) => {
                 self.tell(&Event::Stored);
-                if let Some(flight) = self.flight.take() {
+                if let Some(flight) = self.run.flight.take() {
                     flight.tell(Stage::Over(Claim::Completed(stored.clone())));
                 }
                 Completion::Stored
@@ -125,17 +132,18 @@ impl<S: Store> Permit<S> {
     {
         let begun = Instant::now();
         let mut pause = Duration::from_millis(50);
-        let calls = &self.calls;
+        let calls = &self.run.calls;
         loop {
-            let error = match calls.in_time(call, &self.lease.address, send(&calls.store, &self.lease)).await
-            {
-                Ok(settled) => {
-                    self.ended = true;
-                    return Ok(settled);
-                }
-                Err(error) => error,
-            };
-            if hopeless(&error) || begun.elapsed() + pause > self.terms.completion_retry {
+            let error =
+                match calls.in_time(call, &self.run.lease.address, send(&calls.store, &self.run.lease)).await
+                {
+                    Ok(settled) => {
+                        self.run.ended = true;
+                        return Ok(settled);
+                    }
+                    Err(error) => error,
+                };
+            if hopeless(&error) || begun.elapsed() + pause > self.run.terms.completion_retry {
                 return Err(error);
             }
             sleep(pause).await;
@@ -146,21 +154,21 @@ impl<S: Store> Permit<S> {
     /// What stands in the place of a run that was fenced off; `None` when the store does not say.
     async fn standing(&self) -> Option<Claim<Vacant>> {
         self.tell(&Event::Fenced);
-        let calls = &self.calls;
-        calls.in_time(StoreCall::Look, self.op.address(), calls.store.look(&self.op)).await.ok()
+        let calls = &self.run.calls;
+        calls.in_time(StoreCall::Look, self.run.op.address(), calls.store.look(&self.run.op)).await.ok()
     }
 
     fn tell(&self, event: &Event<'_>) {
-        self.calls.tell(&self.lease.address, event);
+        self.run.calls.tell(&self.run.lease.address, event);
     }
 }
 
 impl<S: Store> Drop for Permit<S> {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.run.ended {
             self.tell(&Event::LeftToLapse);
         }
-        if let Some(flight) = &self.flight {
+        if let Some(flight) = &self.run.flight {
             flight.nudge(); // no outcome was told: whoever waits finds out from the store
         }
     }
