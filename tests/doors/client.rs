@@ -74,6 +74,10 @@ impl Client {
         Self { address }
     }
 
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Sends a request over HTTP/1.1. Dropped before it is done, the connection closes.
     pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, BoxError> {
         let host = self.address.to_string().parse().unwrap();

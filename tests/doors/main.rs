@@ -7,11 +7,14 @@ mod client;
 mod crash;
 mod drain;
 mod duplicates;
+mod h2_cases;
 mod hammer;
 mod hostile;
 mod http2;
+mod leaving;
 mod outage;
 mod server;
+mod upgrade;
 
 /// Makes a test of each scenario for each door and store. The stores that outlive a process are named `durable`.
 macro_rules! through_every_door {
@@ -35,14 +38,23 @@ through_every_door! {
     any store:
         duplicates::copies_of_a_run_longer_than_its_lease_run_once,
         duplicates::an_upgrade_header_changes_nothing,
+        h2_cases::cases_of_the_default_door,
+        h2_cases::cases_of_configured_doors,
+        h2_cases::cases_of_streams,
+        h2_cases::an_empty_answer_says_of_its_length_what_the_framework_says,
         hammer::keys_run_once_while_clients_vanish,
         hostile::malformed_requests_claim_nothing,
         http2::streams_are_guarded_like_requests,
+        leaving::a_streamed_answer_left_half_way_replays_whole,
         outage::a_store_that_is_gone_lets_nothing_keyed_run,
-        outage::a_completion_lands_once_the_store_is_back;
+        outage::a_completion_lands_once_the_store_is_back,
+        upgrade::a_keyed_handshake_passes,
+        upgrade::a_keyed_post_that_switches_protocols_frees_its_key,
+        upgrade::a_keyed_extended_connect_passes;
     durable:
         crash::a_killed_process_leaves_at_most_one_outcome,
         drain::a_run_ends_before_the_process_does,
         drain::a_run_whose_client_left_ends_before_the_process_does,
-        hostile::a_corrupt_record_is_neither_run_nor_replayed;
+        hostile::a_corrupt_record_is_neither_run_nor_replayed,
+        leaving::a_run_is_answered_after_goaway;
 }

@@ -77,6 +77,11 @@ impl Setting {
         self.framework
     }
 
+    /// Whether the store is still there when a server ended.
+    pub(crate) fn outlives_a_process(&self) -> bool {
+        self.store != "memory"
+    }
+
     pub(crate) fn database(&self) -> PathBuf {
         database(self.dir.path())
     }
@@ -152,6 +157,11 @@ impl Server {
     pub(crate) async fn terminate(&self) {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+    }
+
+    /// Sends SIGKILL, and waits until the process is gone.
+    pub(crate) async fn killed(mut self) {
+        self.child.kill().await.unwrap();
     }
 
     /// How the process ended.
