@@ -55,7 +55,7 @@ impl<S: Store> Closing<S> {
         Self { ending, ..self }
     }
 
-    pub(crate) const fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &Address {
         &self.permit.lease().address
     }
 

@@ -122,7 +122,6 @@ fn unready<I: Clone>(ready: I) -> I {
 }
 
 /// What a claim leads to.
-#[expect(clippy::large_enum_variant, reason = "it lives for one match")]
 enum Claimed<S: Store, B> {
     Run(Permit<S>),
     RunUnrecorded(Turn),

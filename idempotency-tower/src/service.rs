@@ -1,11 +1,13 @@
 //! Tells a request that is guarded from one that passes.
 
 use std::{
+    convert::identity,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
+use futures_util::TryFutureExt;
 use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use idempotency_core::{
@@ -114,7 +116,8 @@ where
         }
         let door = Arc::clone(&self.door);
         let run = exchange(ready, door, key, request, Arc::clone(&presence), span.clone());
-        let run = async move { if is_inside { run.await.map(tell_outward) } else { run.await } };
+        let tell: fn(Response<_>) -> Response<_> = if is_inside { tell_outward } else { identity };
+        let run = run.map_ok(tell);
         let run = run.instrument(span.into_inner());
         let run = match &self.door.policy.carry {
             None => Box::pin(run) as _,
