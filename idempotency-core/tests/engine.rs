@@ -35,7 +35,7 @@ fn tombstone() -> Outcome {
 
 /// Short enough to be waited for, long enough to be renewed in time.
 fn terms() -> Terms {
-    Terms { lease: Duration::from_millis(300), ..Terms::default() }
+    Terms { lease: Duration::from_millis(600), ..Terms::default() }
 }
 
 fn engine() -> (Engine<TestStore>, Faults) {
@@ -126,7 +126,7 @@ async fn a_run_that_was_taken_over_is_told_and_ends_nothing() {
 #[tokio::test]
 async fn renewing_stops_at_max_run() {
     let (engine, _) = engine();
-    let short = Terms { max_run: Duration::from_millis(500), ..terms() };
+    let short = Terms { max_run: Duration::from_millis(800), ..terms() };
     let hung = granted(&engine, &op("k"), &short).await;
     hung.lease_lost().wait().await;
     let taken = loop {
@@ -315,7 +315,8 @@ async fn a_memory_store_full_to_the_brim_still_takes_a_tombstone() {
 
 #[tokio::test]
 async fn a_claim_answered_after_its_lease_is_withdrawn() {
-    let (engine, faults) = engine();
+    let (store, faults) = Faulty::new(MemoryStore::new());
+    let engine = Engine::new(store, Bounds { store_timeout: Duration::from_secs(60), ..Bounds::default() });
     faults.set(Call::Claim, Fault::Hangs);
     let claiming = tokio::spawn({
         let engine = engine.clone();

@@ -111,7 +111,7 @@ impl Door {
 /// A policy whose leases a test can outlive.
 pub(crate) fn policy() -> PolicyBuilder {
     Policy::builder()
-        .lease(Duration::from_millis(300))
+        .lease(Duration::from_millis(600))
         .store_timeout(Duration::from_millis(500))
         .settle_wait(Duration::from_millis(200))
 }
