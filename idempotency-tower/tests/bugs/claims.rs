@@ -29,7 +29,7 @@ use tokio::{
 
 use crate::{
     bench::{Counter, boxed, keyed, ms, shelves, status, with},
-    setup::{Door, policy, post, text},
+    setup::{Door, OwnBody, policy, post, text},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -214,6 +214,9 @@ async fn bug_009_leases_are_written_and_compared_in_one_unit() {
     }
 }
 
+/// A way of answering, and its name.
+type Way = (&'static str, fn(usize) -> Response<OwnBody>);
+
 #[tokio::test]
 async fn bug_010_every_way_of_answering_completes_the_record() {
     let streamed = |_| {
@@ -226,8 +229,7 @@ async fn bug_010_every_way_of_answering_completes_the_record() {
     let large = |_| Response::new(boxed(http_body_util::Full::from(vec![b'x'; 5000])));
     let headers = |_| Response::builder().header("x-one", "1").body(text("")).unwrap();
     for shelf in shelves().await {
-        let ways: [(&str, fn(usize) -> _); 4] =
-            [("stream", streamed), ("empty", empty), ("large", large), ("headers", headers)];
+        let ways: [Way; 4] = [("stream", streamed), ("empty", empty), ("large", large), ("headers", headers)];
         for (way, answer) in ways {
             let counter = Counter::answering(&shelf.store, Policy::builder(), answer);
             let first = counter.send(with(keyed(way), "")).await;

@@ -93,7 +93,8 @@ async fn bug_084_no_connection_is_held_while_a_handler_runs() {
     let mut requests = JoinSet::new();
     for _ in 0..2 {
         for number in 0..20 {
-            let answer = service.clone().oneshot(with(keyed(&number.to_string()).uri(format!("/{number}")), "a"));
+            let answer =
+                service.clone().oneshot(with(keyed(&number.to_string()).uri(format!("/{number}")), "a"));
             requests.spawn(async { read(answer.await.unwrap()).await });
         }
     }

@@ -205,7 +205,7 @@ async fn bug_066_a_stream_that_breaks_off_is_never_replayed_as_whole() {
         assert!(!again.headers().contains_key("idempotency-replayed"));
         match retry {
             None => {
-                assert!(again.into_body().collect().await.is_err(), "it runs again, and breaks off again")
+                assert!(again.into_body().collect().await.is_err(), "it runs again, and breaks off again");
             }
             Some(code) => assert_eq!(crate::bench::read(again).await.code(), code),
         }
