@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use axum::extract::OriginalUri;
 use http::{Uri, request::Parts};
-use idempotency_tower::{Drained, IdempotencyService, Notify, Observer, Policy, Store};
+use idempotency_tower::{Drained, Notify, Observer, Policy, Store};
 use tower_layer::Layer;
+
+use crate::IdempotencyService;
 
 /// Makes a router answer the second copy of a keyed request with the first one's result.
 ///
@@ -101,7 +103,7 @@ impl<I, S: Store> Layer<I> for IdempotencyLayer<S> {
     type Service = IdempotencyService<I, S>;
 
     fn layer(&self, inner: I) -> Self::Service {
-        self.0.layer(inner)
+        IdempotencyService::new(&self.0, inner)
     }
 }
 

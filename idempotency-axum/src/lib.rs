@@ -4,6 +4,7 @@ mod contract;
 mod early;
 mod extract;
 mod layer;
+mod service;
 
 pub mod openapi;
 
@@ -16,3 +17,4 @@ pub use idempotency_tower::{
     Store, Verdict,
 };
 pub use layer::IdempotencyLayer;
+pub use service::{IdempotencyFuture, IdempotencyService};

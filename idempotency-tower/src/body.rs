@@ -80,6 +80,14 @@ impl<B> RequestBody<B> {
     pub(crate) const fn read(held: Held) -> Self {
         Self { inner: RequestInner::Read { held } }
     }
+
+    /// What `unread` makes of the caller's own body, or `read` of this one, where something of the caller's was read.
+    pub fn fold<T>(self, unread: impl FnOnce(B) -> T, read: impl FnOnce(Self) -> T) -> T {
+        match self.inner {
+            RequestInner::Unread { body } => unread(body),
+            inner => read(Self { inner }),
+        }
+    }
 }
 
 impl<B> Body for RequestBody<B>
@@ -163,6 +171,14 @@ impl<B> ResponseBody<B> {
 
     pub(crate) const fn pumped(reader: Reader) -> Self {
         Self { inner: ResponseInner::Pumped { reader } }
+    }
+
+    /// What `own` makes of the handler's own body, or `other` of this one, where the handler's does not pass untouched.
+    pub fn fold<T>(self, own: impl FnOnce(B) -> T, other: impl FnOnce(Self) -> T) -> T {
+        match self.inner {
+            ResponseInner::Own { body } => own(body),
+            inner => other(Self { inner }),
+        }
     }
 }
 
