@@ -20,11 +20,15 @@ use crate::{
 
 pub(crate) async fn a_keyed_handshake_passes(setting: Setting) {
     let server = setting.start().await;
+    let client = server.client;
+    // A run that holds the key: whatever is guarded under it is refused meanwhile.
+    let running = tokio::spawn(async move { client.send(post("/counter?ms=1000", "handshake")).await });
+    until("the run began", async || (server.runs().await == 1).then_some(())).await;
     for _ in 0..2 {
-        shake_hands(server.client, Method::GET).await;
+        shake_hands(client, Method::GET).await;
     }
-    // Had the handshake taken the key, this would be another request under it.
-    let ran = server.client.send(post("/counter", "handshake")).await.unwrap();
+    assert!(!running.is_finished(), "the hands were shaken during the run");
+    let ran = running.await.unwrap().unwrap();
     assert_eq!((ran.status, ran.is_replay()), (StatusCode::OK, false));
     assert_eq!(server.runs().await, 1);
 }
