@@ -1,6 +1,6 @@
 //! The time a request takes, and how much of it a layer adds.
 //!
-//! A round sends small batches through all candidates in turn, bare first and again at its end, and takes of each
+//! A round sends small batches through all candidates in turn, a bare one before each of them, and takes of each
 //! candidate the median batch. What a candidate adds in a round is its time less the baseline's of the same round; what
 //! it adds at all is the median over the rounds.
 
