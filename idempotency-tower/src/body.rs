@@ -218,6 +218,13 @@ where
     }
 }
 
+/// No bytes: what layers outside, such as a timeout's, answer with.
+impl<B> Default for ResponseBody<B> {
+    fn default() -> Self {
+        Self::held(Held::default())
+    }
+}
+
 impl<B> fmt::Debug for ResponseBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.inner {
