@@ -78,7 +78,7 @@ where
     let permit = match claim(&door, &op, patience, &presence, &span).await {
         Claimed::Run(permit) => permit,
         Claimed::RunUnrecorded(turn) => {
-            return run_unrecorded(inner, request(parts, held), turn, &door).await;
+            return Box::pin(run_unrecorded(inner, request(parts, held), turn, &door)).await;
         }
         Claimed::Answer(answer) => return Ok(answer),
     };
@@ -142,7 +142,7 @@ async fn claim<S: Store, B>(
             door.engine.claim(op, &policy.terms).await
         }
         // A copy whose caller leaves while it waits stops waiting; only a run goes on without its caller.
-        Some(patience) => door.engine.claim_within(op, &policy.terms, patience.limit).await,
+        Some(patience) => Box::pin(door.engine.claim_within(op, &policy.terms, patience.limit)).await,
     };
     span.verdict(claim.as_ref().map_or_else(failure, Claim::name));
     let answer = match claim {

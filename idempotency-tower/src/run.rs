@@ -57,16 +57,19 @@ where
         }
         Ok(Err(error)) => {
             log::inner_failed(&address);
-            fail(permit, door).await;
+            Box::pin(fail(permit, door)).await;
             Err(error)
         }
         Err(_) => {
             log::panicked(&address);
-            fail(permit, Arc::clone(&door)).await;
+            Box::pin(fail(permit, Arc::clone(&door))).await;
             Ok(refuse(&door.policy, &Refusal::panicked()))
         }
     }
 }
+
+// The rare ways through a run are boxed where they are taken: every guarded request pays for the size of the whole
+// future, and moves it.
 
 /// Calls the inner service once it is ready; a panic is caught.
 pub(crate) async fn call<I, R>(mut inner: I, request: R) -> Result<Result<I::Response, I::Error>, Panic>
@@ -104,7 +107,7 @@ where
     let (mut head, body) = response.into_parts();
     let Ok(exact) = exact_length(&body) else {
         log::panicked(&permit.lease().address);
-        fail(permit, Arc::clone(&door)).await;
+        Box::pin(fail(permit, Arc::clone(&door))).await;
         return refuse(&door.policy, &Refusal::panicked());
     };
     strip_markers(&mut head.headers, &door.policy.replayed_header);
@@ -115,11 +118,11 @@ where
     let draft = Draft::new(&door.policy, head.status, &head.headers);
     let closing = Closing::new(permit, ending, draft, door);
     if head.status == StatusCode::SWITCHING_PROTOCOLS {
-        return upgrade(head, body, closing).await;
+        return Box::pin(upgrade(head, body, closing)).await;
     }
     match usize::try_from(exact.unwrap_or(u64::MAX)) {
         Ok(length) if length <= closing.cap() => in_memory(head, body, length, closing, presence).await,
-        _ => streamed(head, body, closing, exact).await,
+        _ => Box::pin(streamed(head, body, closing, exact)).await,
     }
 }
 

@@ -62,11 +62,10 @@ async fn serve(port: u16, db: &Path) -> Result<(), Failure> {
     let idempotency = IdempotencyLayer::with_policy(store.clone(), policy().build()?);
     tokio::spawn(purge(store));
 
+    let stop = shutdown::listen()?; // before anybody can know that the server is there
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     greet(listener.local_addr()?, db);
-    axum::serve(listener, app(orders, idempotency.clone()))
-        .with_graceful_shutdown(shutdown::asked_to_stop())
-        .await?;
+    axum::serve(listener, app(orders, idempotency.clone())).with_graceful_shutdown(stop).await?;
 
     // The connections are closed. A run whose client hung up may still be at work: let it end.
     let drained = idempotency.drain(Duration::from_secs(30)).await;

@@ -1,22 +1,25 @@
 //! When to stop.
 
+use std::io;
+
 use tokio::signal;
 
-/// Waits for ctrl-c or, on Unix, for SIGTERM.
-pub(crate) async fn asked_to_stop() {
-    let interrupted = async { signal::ctrl_c().await.expect("the process can listen for ctrl-c") };
-
+/// Listens for ctrl-c and, on Unix, for SIGTERM from now on; the future ends with the first of them.
+pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     #[cfg(unix)]
-    let terminated = async {
-        let mut sigterm = signal::unix::signal(signal::unix::SignalKind::terminate())
-            .expect("the process can listen for SIGTERM");
-        sigterm.recv().await;
+    let terminated = {
+        let mut sigterm = signal::unix::signal(signal::unix::SignalKind::terminate())?;
+        async move {
+            sigterm.recv().await;
+        }
     };
     #[cfg(not(unix))]
     let terminated = std::future::pending::<()>();
 
-    tokio::select! {
-        () = interrupted => {}
-        () = terminated => {}
-    }
+    Ok(async {
+        tokio::select! {
+            interrupted = signal::ctrl_c() => interrupted.expect("the process can listen for ctrl-c"),
+            () = terminated => {}
+        }
+    })
 }
