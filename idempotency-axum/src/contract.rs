@@ -34,7 +34,7 @@ use crate::IdempotencyLayer;
 /// ```
 ///
 /// Its form: a `specification` (the draft's name, version and URL) and a list of `routes`. Durations are ISO 8601,
-/// statuses may be ranges such as `4XX`. Of who is told apart by what it says the kind alone.
+/// statuses may be ranges such as `4XX`; a status that is listed by itself is not meant by its range. Of who is told apart by what it says the kind alone.
 #[derive(Debug, Clone)]
 pub struct Contract {
     contract: idempotency_tower::Contract,
