@@ -3,11 +3,12 @@
 use std::{convert::Infallible, ops::Deref};
 
 use axum::{
+    body::Body,
     extract::{FromRequestParts, OptionalFromRequestParts},
     response::{IntoResponse, Response},
 };
-use http::{StatusCode, request::Parts};
-use idempotency_tower::Key;
+use http::{HeaderMap, request::Parts};
+use idempotency_tower::{Code, Key, Refusal, problem_document};
 
 /// The attempt this run is: its key, its fence, whether it took over from a run that never said how it ended.
 ///
@@ -27,7 +28,7 @@ impl<S: Sync> FromRequestParts<S> for Attempt {
     type Rejection = Unguarded;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Unguarded> {
-        parts.extensions.get().cloned().map(Self).ok_or(Unguarded)
+        parts.extensions.get().cloned().map(Self).ok_or_else(|| Unguarded::why(&parts.headers))
     }
 }
 
@@ -63,17 +64,36 @@ impl<S: Sync> OptionalFromRequestParts<S> for IdempotencyKey {
     }
 }
 
-/// The handler wants to know its attempt, and the request is not guarded: it has no key, its method is not among the
-/// guarded ones, or no layer stands around the route.
+/// The handler wants to know its attempt, and the request is not guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unguarded;
+pub enum Unguarded {
+    /// It has no key: 400 `missing-key`.
+    WithoutKey,
+    /// It has one, and no layer took it: none stands around the route, its method is not among the guarded ones, or the
+    /// store is down and the policy runs without a record. 500 `configuration-error`.
+    WithoutLayer,
+}
+
+impl Unguarded {
+    fn why(headers: &HeaderMap) -> Self {
+        if headers.contains_key(IDEMPOTENCY_KEY) { Self::WithoutLayer } else { Self::WithoutKey }
+    }
+
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::WithoutKey => Refusal::missing_key(IDEMPOTENCY_KEY),
+            Self::WithoutLayer => Refusal::new(
+                Code::ConfigurationError,
+                "this route runs under a key only, and no layer guards it now",
+            ),
+        }
+    }
+}
 
 impl IntoResponse for Unguarded {
     fn into_response(self) -> Response {
-        (
-            StatusCode::BAD_REQUEST,
-            "this route needs an Idempotency-Key header and an idempotency layer around it",
-        )
-            .into_response()
+        problem_document(&self.refusal()).map(Body::from)
     }
 }
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";

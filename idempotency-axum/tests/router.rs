@@ -101,7 +101,11 @@ async fn extractors_tell_the_attempt_where_there_is_one() {
     assert_eq!(send(&app, keyed("/", "")).await.2, "k run 1");
     let unkeyed = |path: &str| Request::post(path).body(Body::empty()).unwrap();
     assert_eq!(send(&app, unkeyed("/")).await.2, "unguarded");
-    assert_eq!(send(&app, unkeyed("/required")).await.0, 400);
+    let (status, _, problem) = send(&app, unkeyed("/required")).await;
+    assert!(status == 400 && problem.contains("missing-key"), "{problem}");
+    let without_layer = Router::new().route("/required", post(required));
+    let (status, _, problem) = send(&without_layer, keyed("/required", "")).await;
+    assert!(status == 500 && problem.contains("configuration-error"), "{problem}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{iter::successors, sync::Arc};
 
-use idempotency_core::{Fence, Key, Lease, LeaseLost, profile::http::Code};
+use idempotency_core::{Address, Fence, Key, Lease, LeaseLost, profile::http::Code};
 
 /// What a handler may know of the attempt it is: in the request's extensions of every guarded run.
 #[derive(Debug, Clone)]
@@ -15,9 +15,22 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The caller's key. Give it to a unique column of your own, or to a provider that takes keys; do not log it.
+    /// The caller's key. Two principals may use the same: a unique column of your own takes both, principal and key, and
+    /// a provider gets [`provider_key`](Self::provider_key). Do not log it.
     pub const fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// Where the operation's record stands: the digest of door, scope and key.
+    pub const fn address(&self) -> &Address {
+        &self.lease.address
+    }
+
+    /// A key for a provider that takes idempotency keys itself: the whole of the [`address`](Self::address), 64 hex
+    /// digits. Every run of the operation has the same, and no other operation has it, whatever key another principal
+    /// chose.
+    pub fn provider_key(&self) -> String {
+        self.lease.address.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The fence: it rises with every run of this key. A system that remembers the highest fence it saw can refuse a

@@ -39,5 +39,5 @@ pub use idempotency_core::{
 };
 pub use layer::IdempotencyLayer;
 pub use policy::{Oversized, Policy, PolicyBuilder, RunFuture};
-pub use refusal::Render;
+pub use refusal::{Render, problem_document};
 pub use service::IdempotencyService;

@@ -32,6 +32,14 @@ where
     }
 }
 
+/// The problem document (RFC 9457) of a refusal, as a default policy answers with it: for code outside the layer that
+/// refuses in its words.
+pub fn problem_document(refusal: &Refusal) -> Response<Bytes> {
+    let mut response = problem(&Policy::default(), refusal);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// The response that says why a request was neither run nor replayed.
 pub(crate) fn refuse<B>(policy: &Policy, refusal: &Refusal) -> Response<ResponseBody<B>> {
     let own = policy.render.as_ref().and_then(|render| caught("render", || render.render(refusal)).ok());

@@ -47,6 +47,7 @@ fn the_default_policy_reads_as_its_documentation() {
 
 #[test]
 fn every_option_that_callers_can_meet_is_told() {
+    assert_eq!(route(Policy::builder().fail_open())["store_down"]["answer"], "run");
     let route = route(
         Policy::builder()
             .methods([Method::PUT])
@@ -64,7 +65,6 @@ fn every_option_that_callers_can_meet_is_told() {
             .wait(Duration::from_millis(1_500))
             .retry_after_cap(Duration::from_secs(4))
             .replayed_header(HeaderName::from_static("x-replayed"))
-            .fail_open()
             .problem_base("https://shop.example/problems/")
             .docs_url("https://shop.example/keys"),
     );
@@ -84,7 +84,6 @@ fn every_option_that_callers_can_meet_is_told() {
     assert_eq!(route["in_flight"]["wait_at_most"], "PT1.5S");
     assert_eq!(route["in_flight"]["retry_after_at_most"], "PT4S");
     assert_eq!(route["replay"]["header"], "x-replayed");
-    assert_eq!(route["store_down"]["answer"], "run");
     assert_eq!(route["mismatch"].get("other_credentials"), None);
     assert_eq!(route["problems"]["type_base"], "https://shop.example/problems/");
     assert_eq!(route["problems"]["docs"], "https://shop.example/keys");

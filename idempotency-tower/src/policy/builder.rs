@@ -26,7 +26,8 @@ pub struct PolicyBuilder {
 }
 
 impl PolicyBuilder {
-    /// The methods that are guarded. POST and PATCH. Safe methods cannot be: their answers must stay fresh.
+    /// The methods that are guarded. POST and PATCH. This is the whole list: a method that is not named is not guarded,
+    /// those two included. Safe methods cannot be: their answers must stay fresh.
     #[must_use]
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.policy.methods = methods.into_iter().collect();
@@ -276,6 +277,12 @@ impl PolicyBuilder {
                 "retry_after_cap is below one second, the least Retry-After can say",
             ));
         }
+        let holds = policy.terms.on_lapse == OnLapse::Hold || policy.on_server_error == OnServerError::Hold;
+        if policy.store_down == StoreDown::FailOpen && holds {
+            return Err(PolicyError::Door(
+                "fail_open contradicts Hold: without a record nothing can be held",
+            ));
+        }
         if let Some(url) = &self.docs_url {
             self.policy.docs_link = Some(docs_link(url)?);
         }
@@ -320,5 +327,10 @@ mod tests {
         assert_eq!(refusal(new().lease(Duration::ZERO)), PolicyError::LeaseTooShort);
         assert_eq!(refusal(new().max_live_runs(0)), PolicyError::NoLiveRuns);
         assert!(matches!(refusal(new().retry_after_cap(Duration::ZERO)), PolicyError::Door(_)));
+        assert!(matches!(refusal(new().fail_open().on_lapse(OnLapse::Hold)), PolicyError::Door(_)));
+        assert!(matches!(
+            refusal(new().fail_open().on_server_error(OnServerError::Hold)),
+            PolicyError::Door(_)
+        ));
     }
 }

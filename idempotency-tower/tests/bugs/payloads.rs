@@ -59,7 +59,7 @@ async fn bug_040_the_media_type_is_a_part_of_the_request_and_its_case_is_not() {
     let counter = counter(Policy::builder());
     let typed = |media: &str| with(keyed("k").header("content-type", media), "{}");
     counter.send(typed("application/json")).await;
-    assert_refused(&counter.send(typed("text/plain")).await, &["content type"]);
+    assert_refused(&counter.send(typed("text/plain")).await, &["content-type"]);
     assert!(counter.send(typed("Application/JSON")).await.is_replay());
     assert_eq!(counter.runs(), 1);
 }
@@ -245,7 +245,7 @@ async fn bug_049_outside_decompression_makes_one_payload_of_all_spellings() {
         .service(counting(&runs, number));
     assert!(!ask(&inside, gzip("k", 1)).await.is_replay());
     assert_refused(&ask(&inside, gzip("k", 99)).await, &["body"]);
-    assert_refused(&ask(&inside, with(keyed("k"), "hello")).await, &["content encoding", "body"]);
+    assert_refused(&ask(&inside, with(keyed("k"), "hello")).await, &["content-encoding", "body"]);
 }
 
 #[tokio::test]

@@ -118,8 +118,8 @@ async fn another_payload_is_refused_and_named_by_its_parts() {
         (base().uri("/refunds?shop=1").body(full("a")).unwrap(), &["path"]),
         (base().uri("/orders?shop=2").body(full("a")).unwrap(), &["query"]),
         (base().method(Method::PATCH).body(full("a")).unwrap(), &["method"]),
-        (base().header("content-type", "text/plain").body(full("b")).unwrap(), &["content type", "body"]),
-        (base().header("content-encoding", "gzip").body(full("a")).unwrap(), &["content encoding"]),
+        (base().header("content-type", "text/plain").body(full("b")).unwrap(), &["content-type", "body"]),
+        (base().header("content-encoding", "gzip").body(full("a")).unwrap(), &["content-encoding"]),
     ];
     for (request, parts) in cases {
         let refused = door.send(request).await;
@@ -135,6 +135,10 @@ async fn a_handler_learns_its_attempt_and_outer_layers_the_verdict() {
     let door = Door::new(policy(), |request| {
         let attempt = request.extensions().get::<Attempt>().cloned().unwrap();
         assert_eq!((attempt.number(), attempt.is_takeover()), (1, false));
+        assert!(
+            attempt.provider_key().len() == 64
+                && attempt.provider_key().starts_with(&attempt.address().to_string())
+        );
         let body = format!("{} {}", attempt.key().as_str(), attempt.fence());
         let body = http_body_util::BodyExt::boxed_unsync(http_body_util::BodyExt::map_err(
             Full::from(body),

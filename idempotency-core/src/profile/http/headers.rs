@@ -12,8 +12,15 @@ pub const IDEMPOTENCY_DEGRADED: &str = "idempotency-degraded";
 /// The request headers a CORS policy must allow.
 pub const CORS_ALLOW: [&str; 1] = [IDEMPOTENCY_KEY];
 /// The response headers a CORS policy should expose, so that scripts can tell a replay and know when to retry.
-pub const CORS_EXPOSE: [&str; 5] =
-    [IDEMPOTENCY_REPLAYED, IDEMPOTENCY_REPLAY, IDEMPOTENCY_DEGRADED, "retry-after", "link"];
+pub const CORS_EXPOSE: [&str; 7] = [
+    IDEMPOTENCY_REPLAYED,
+    IDEMPOTENCY_REPLAY,
+    IDEMPOTENCY_DEGRADED,
+    "retry-after",
+    "link",
+    "location",
+    "preference-applied",
+];
 
 /// Whether a replay repeats the field `name` (lower case) of the first answer, or of its trailers.
 ///

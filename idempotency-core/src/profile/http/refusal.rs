@@ -225,7 +225,8 @@ impl Refusal {
     pub fn key_expired() -> Self {
         Self::new(
             Code::KeyExpired,
-            "the answer to this key is no longer kept; use a new key for a new request",
+            "a request with this key was done before, and its answer is no longer kept; find out how it ended before you send \
+             it under a new key",
         )
     }
 
@@ -257,7 +258,7 @@ impl Refusal {
     /// `limit` keyed requests run, and no more may.
     pub fn overloaded(limit: usize) -> Self {
         let detail =
-            format!("the request was not run, since {limit} requests with a key run, and no more may");
+            format!("the request was not run: the limit of {limit} keyed requests at once is reached");
         Self::new(Code::Overloaded, detail).retry_after(1)
     }
 

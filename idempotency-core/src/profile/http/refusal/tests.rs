@@ -63,7 +63,7 @@ fn a_mismatch_names_the_parts_that_differ() {
     let parts = Parts::from_iter([Part::Body, Part::Method, Part::ContentType]);
     let refusal = Refusal::mismatch(parts);
     assert_eq!((refusal.code, refusal.differing), (Code::FingerprintMismatch, parts));
-    assert!(refusal.detail.ends_with("differs in method, content type, body"), "{}", refusal.detail);
+    assert!(refusal.detail.ends_with("differs in method, content-type, body"), "{}", refusal.detail);
     let unnamed = Refusal::mismatch(Parts::default());
     assert_eq!(unnamed.code, Code::FingerprintMismatch);
     assert!(!unnamed.detail.contains("differs"), "{}", unnamed.detail);
