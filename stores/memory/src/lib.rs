@@ -50,7 +50,6 @@
 
 mod budget;
 mod builder;
-mod hashing;
 mod shard;
 mod store;
 

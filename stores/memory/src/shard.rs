@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::quality::RandomState;
 use idempotency_core::{
     Address, Phase, Record,
     clock::Timestamp,
@@ -15,7 +16,6 @@ use idempotency_core::{
 use crate::{
     budget::{Budget, Cost, Exceeded},
     builder::Completed,
-    hashing::AddressHashing,
 };
 
 /// How many records one call looks at in one shard to make room.
@@ -23,13 +23,15 @@ const GLANCE: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Shard {
-    records: HashMap<Address, Record, AddressHashing>,
+    /// Hashed with a secret of this process: an address is an unkeyed digest of a key that the caller chose, so a caller
+    /// can search for keys whose digests share bits, and must not be able to aim at one bucket.
+    records: HashMap<Address, Record, RandomState>,
     order: VecDeque<Address>,
 }
 
 impl Shard {
     pub(crate) fn new() -> Self {
-        Self { records: HashMap::with_hasher(AddressHashing::draw()), order: VecDeque::new() }
+        Self { records: HashMap::with_hasher(RandomState::default()), order: VecDeque::new() }
     }
 
     pub(crate) fn find(&self, address: &Address) -> Option<&Record> {
