@@ -350,7 +350,10 @@ async fn a_hung_renewal_does_not_outlast_the_lease() {
     faults.set(Call::Renew, Fault::Hangs);
     faults.reached(Call::Renew, 1).await;
     faults.set(Call::Renew, Fault::LosesReply); // later ones go through; the hung one stays
-    faults.reached(Call::Renew, 4).await;
+    let others = faults.reached(Call::Renew, 4);
+    tokio::time::timeout(Duration::from_secs(15), others)
+        .await
+        .expect("the hung renewal keeps the others back");
     assert!(matches!(engine.claim(&op("k"), &terms()).await, Ok(Claim::InFlight { .. })));
     drop(permit);
 }
