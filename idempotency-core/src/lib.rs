@@ -10,13 +10,14 @@
 //!
 //! | floor | modules |
 //! |---|---|
-//! | words | [`Key`], [`Operation`], [`Fingerprint`], [`Lease`], [`Outcome`], [`Record`], [`Claim`] |
+//! | words | [`Key`], [`Operation`], [`Fingerprint`], [`Lease`], [`Outcome`], [`Record`], [`Claim`], [`columns`] |
 //! | law | [`machine`] |
 //! | ports | [`Store`], [`Inspect`], [`clock`] |
 //! | engine | [`Engine`], [`Permit`], [`policy`], [`event`] |
 //! | profiles | [`profile`] |
 
 pub mod clock;
+pub mod columns;
 pub mod event;
 pub mod machine;
 pub mod policy;
@@ -43,6 +44,7 @@ mod store;
 mod waiting;
 
 pub use claim::{Claim, Release, Resolution, Settled, Standing, Vacant};
+pub use columns::CorruptRecord;
 pub use engine::{ClaimError, Drained, Engine};
 pub use erased::DynStore;
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintError, Part, Parts, Secret};

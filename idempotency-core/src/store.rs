@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
-use crate::{Bid, Claim, Keep, Lease, Operation, Outcome, Release, Settled, Vacant};
+use crate::{Bid, Claim, CorruptRecord, Keep, Lease, Operation, Outcome, Release, Settled, Vacant};
 
 /// Where records stand.
 ///
@@ -181,5 +181,12 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// Nothing was applied: a record that cannot be read is left as it is.
+impl From<CorruptRecord> for StoreError {
+    fn from(error: CorruptRecord) -> Self {
+        Self::new(StoreErrorKind::Corrupt, Fate::NotApplied).with_source(error)
     }
 }

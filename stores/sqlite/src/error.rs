@@ -1,8 +1,8 @@
-//! What fails: opening the file, and reading a record. Failures are told apart by SQLite's result code.
+//! What fails. Failures are told apart by SQLite's result code.
 
 use std::{error::Error, fmt};
 
-use idempotency_core::{Address, Fate, StoreError, StoreErrorKind};
+use idempotency_core::{Fate, StoreError, StoreErrorKind};
 
 type Source = Box<dyn Error + Send + Sync>;
 
@@ -75,34 +75,6 @@ impl From<OpenError> for StoreError {
             OpenError::Schema { .. } => StoreErrorKind::Schema,
         };
         Self::new(kind, Fate::NotApplied).with_source(error)
-    }
-}
-
-/// A stored record that cannot be read; the source of a [`StoreErrorKind::Corrupt`].
-#[derive(Debug, thiserror::Error)]
-pub struct CorruptRecord {
-    /// Where it stands; `None` when the address itself cannot be read.
-    pub address: Option<Address>,
-    /// The column that cannot be read.
-    pub column: &'static str,
-    /// What reading it met, when that says more.
-    #[source]
-    pub(crate) cause: Option<Source>,
-}
-
-impl fmt::Display for CorruptRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let column = self.column;
-        match self.address {
-            Some(address) => write!(f, "the record at {address} has no readable {column}"),
-            None => write!(f, "a record has no readable {column}"),
-        }
-    }
-}
-
-impl From<CorruptRecord> for StoreError {
-    fn from(error: CorruptRecord) -> Self {
-        Self::new(StoreErrorKind::Corrupt, Fate::NotApplied).with_source(error)
     }
 }
 

@@ -65,7 +65,7 @@
 //! - Times have the millisecond steps of SQLite's clock.
 //! - An outcome has at most [16 MiB](SqliteStore::MAX_OUTCOME_BYTES).
 //! - A record that cannot be read is neither granted, changed, answered nor removed: every call that meets it fails as
-//!   [`Corrupt`](idempotency_core::StoreErrorKind::Corrupt) with a [`CorruptRecord`] as its source. So does a listing,
+//!   [`Corrupt`](idempotency_core::StoreErrorKind::Corrupt) with a [`CorruptRecord`](idempotency_core::CorruptRecord) as its source. So does a listing,
 //!   which would otherwise hide it; the error's address says where to go on.
 //! - Nothing is removed but by [`purge`](idempotency_core::Store::purge): call it from time to time.
 
@@ -77,5 +77,5 @@ mod store;
 mod writer;
 
 pub use builder::SqliteStoreBuilder;
-pub use error::{CorruptRecord, OpenError, SchemaFound};
+pub use error::{OpenError, SchemaFound};
 pub use store::SqliteStore;

@@ -6,6 +6,7 @@ use idempotency_core::{
     Address, Bells, Bid, Claim, Fate, Fence, Holder, Inspect, Keep, Lease, Notify, Operation, Outcome,
     Record, Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind, Vacant,
     clock::{Timestamp, as_micros},
+    columns::{form_code, integer, natural, on_lapse_code},
     machine,
 };
 use sqlx::SqlitePool;
@@ -13,7 +14,7 @@ use sqlx::SqlitePool;
 use crate::{
     OpenError, SqliteStoreBuilder,
     error::not_applied,
-    row::{self, form_code, integer, on_lapse_code},
+    row,
     writer::{Writer, read_at, record_at},
 };
 
@@ -79,7 +80,7 @@ impl Store for SqliteStore {
             return transition.explain(&address, |record| machine::claim(record, op, bid, now)).await;
         };
         transition.commit().await?;
-        let fence = Fence::from_u64(row::natural(fence));
+        let fence = Fence::from_u64(natural(fence));
         Ok(Claim::Granted(Lease { address, holder: bid.holder, fence, attempt }))
     }
 
@@ -189,7 +190,7 @@ impl Inspect for SqliteStore {
     }
 
     /// Fails as [`Corrupt`](StoreErrorKind::Corrupt) where the page holds a record that cannot be read: leaving it out
-    /// would hide it. Its source, a [`CorruptRecord`](crate::CorruptRecord), names the address to go on after.
+    /// would hide it. Its source, a [`CorruptRecord`](idempotency_core::CorruptRecord), names the address to go on after.
     async fn list(
         &self,
         select: Select,

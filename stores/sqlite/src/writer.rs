@@ -3,8 +3,9 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Address, Record, Settled, StoreError,
+    Address, CorruptRecord, Record, Settled, StoreError,
     clock::{Clock, Timestamp},
+    columns::{integer, natural},
     machine::Step,
 };
 use sqlx::{
@@ -18,7 +19,6 @@ use tokio::{
 };
 
 use crate::{
-    CorruptRecord,
     error::{is_busy, not_applied, unknown},
     row,
 };
@@ -59,7 +59,7 @@ impl Writer {
                 None => {
                     let micros =
                         sqlx::query_scalar(include_str!("../sql/clock.sql")).fetch_one(&mut *tx).await?;
-                    Timestamp::from_micros(row::natural(micros))
+                    Timestamp::from_micros(natural(micros))
                 }
             };
             Ok(Transition { tx, now, _turn: turn })
@@ -132,9 +132,7 @@ impl Transition {
         match law(record.as_ref()) {
             Step { write: None, verdict } => Ok(verdict),
             // Only a row whose columns contradict its `readable` column gets here.
-            Step { write: Some(_), .. } => {
-                Err(CorruptRecord { address: Some(*address), column: "readable", cause: None }.into())
-            }
+            Step { write: Some(_), .. } => Err(CorruptRecord::at_column("readable").at(*address).into()),
         }
     }
 
@@ -147,10 +145,10 @@ impl Transition {
 pub(crate) fn record_at(address: &Address, now: Option<Timestamp>) -> Query<'_, Sqlite, SqliteArguments> {
     sqlx::query(include_str!("../sql/record.sql"))
         .bind(address.as_bytes().as_slice())
-        .bind(now.map(|now| row::integer(now.as_micros())))
+        .bind(now.map(|now| integer(now.as_micros())))
 }
 
 /// The time at which a row of [`record_at`] was read.
 pub(crate) fn read_at(row: &SqliteRow) -> Result<Timestamp, sqlx::Error> {
-    row.try_get("now").map(|micros| Timestamp::from_micros(row::natural(micros)))
+    row.try_get("now").map(|micros| Timestamp::from_micros(natural(micros)))
 }

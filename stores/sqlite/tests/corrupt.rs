@@ -7,11 +7,11 @@ mod scene;
 use std::{error::Error, sync::Arc};
 
 use idempotency_core::{
-    Address, Fate, Fence, Inspect, Keep, Lease, Release, Resolution, Select, Store, StoreError,
-    StoreErrorKind,
+    Address, CorruptRecord, Fate, Fence, Inspect, Keep, Lease, Release, Resolution, Select, Store,
+    StoreError, StoreErrorKind,
     clock::{ManualClock, Timestamp},
 };
-use idempotency_store_sqlite::{CorruptRecord, SqliteStore};
+use idempotency_store_sqlite::SqliteStore;
 use scene::{DAY, beside, bid, claim, keep, operation, outcome, run};
 use sqlx::{AssertSqlSafe, SqliteConnection};
 

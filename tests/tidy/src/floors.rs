@@ -9,7 +9,10 @@ use crate::{
 
 /// The floors of `idempotency-core`, from the ground up, and the modules on each.
 const FLOORS: [(&str, &[&str]); 5] = [
-    ("words", &["key", "operation", "fingerprint", "lease", "outcome", "record", "claim", "clock"]),
+    (
+        "words",
+        &["key", "operation", "fingerprint", "lease", "outcome", "record", "claim", "clock", "columns"],
+    ),
     ("law", &["machine"]),
     ("ports", &["store", "inspect", "erased", "notify"]),
     (

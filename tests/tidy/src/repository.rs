@@ -34,18 +34,25 @@ pub struct Package {
     pub normal_dependencies: BTreeSet<String>,
 }
 
+/// What the tool that `variable` names, or else `tool`, says to `arguments` in the workspace.
+fn answer(variable: &str, tool: &str, arguments: &[&str]) -> Vec<u8> {
+    let tool = env::var_os(variable).unwrap_or_else(|| tool.into());
+    let told = Command::new(&tool).args(arguments).current_dir(root()).output().expect("the tool can be run");
+    assert!(told.status.success(), "{}: {}", tool.display(), String::from_utf8_lossy(&told.stderr));
+    told.stdout
+}
+
 impl Workspace {
     /// Asks cargo.
     ///
     /// # Panics
     /// When cargo cannot be asked or does not know: then nothing is checked, and that must not pass.
     pub fn read() -> Self {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut ask = Command::new(cargo);
-        ask.args(["metadata", "--format-version", "1", "--locked", "--offline"]).current_dir(root());
-        let told = ask.output().expect("cargo can be run");
-        assert!(told.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&told.stderr));
-        Self(serde_json::from_slice(&told.stdout).expect("cargo metadata is JSON"))
+        // Only what this platform needs was downloaded to build these tests.
+        let host = answer("RUSTC", "rustc", &["--print", "host-tuple"]);
+        let host = str::from_utf8(&host).expect("a platform's name is text").trim_end();
+        let ask = ["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host];
+        Self(serde_json::from_slice(&answer("CARGO", "cargo", &ask)).expect("cargo metadata is JSON"))
     }
 
     /// The members of the workspace.

@@ -1,0 +1,1 @@
+//! Idempotency records in Amazon DynamoDB: one conditional update a transition.
