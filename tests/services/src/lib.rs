@@ -10,7 +10,7 @@ use std::env;
 pub enum Server {
     /// PostgreSQL, at `DATABASE_URL`.
     Postgres,
-    /// `PgBouncer` in transaction mode before that PostgreSQL, at `PGBOUNCER_URL`.
+    /// PgBouncer in transaction mode before that PostgreSQL, at `PGBOUNCER_URL`.
     PgBouncer,
     /// MySQL or MariaDB, at `MYSQL_URL`.
     MySql,
