@@ -46,6 +46,7 @@
 //! environment variable `STORE_CONTRACT_STEPS` for one run. `STORE_CONTRACT_SEED` replays the seed a failure names.
 
 pub mod faults;
+pub mod wire;
 
 mod candidate;
 mod history;

@@ -77,7 +77,7 @@ pub fn prove<C: Candidate>(candidate: &C, name: &str) -> Result<(), Violation> {
     block_on(law.expect("the suite has a law of this name").check(candidate))
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("the operating system gives threads").block_on(future)
 }

@@ -1,6 +1,6 @@
 //! What a broken law looks like.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, io};
 
 use idempotency_core::StoreError;
 
@@ -16,6 +16,11 @@ pub struct Violation {
 impl Violation {
     pub(crate) fn new(wants: &'static str, seen: &impl fmt::Debug) -> Self {
         Self { wants, seen: format!("{seen:?}") }
+    }
+
+    /// The same violation, seen at `place`.
+    pub(crate) fn at(self, place: &str) -> Self {
+        Self { seen: format!("{} (at {place})", self.seen), ..self }
     }
 }
 
@@ -37,6 +42,13 @@ impl Error for Violation {}
 impl From<StoreError> for Violation {
     fn from(error: StoreError) -> Self {
         Self::new("the call is answered", &error)
+    }
+}
+
+/// A line to the server cannot even be laid.
+impl From<io::Error> for Violation {
+    fn from(error: io::Error) -> Self {
+        Self::new("a proxy stands before the server", &error)
     }
 }
 

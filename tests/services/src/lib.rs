@@ -3,7 +3,7 @@
 //! `scripts/services up` starts them and prints the variables that [`Server::url`] reads; whoever has servers of their
 //! own sets those instead.
 
-use std::env;
+use std::{env, ops::Range};
 
 /// A server that tests need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,5 +52,74 @@ impl Server {
             );
         }
         url
+    }
+
+    /// Where the server is, as `host:port`, without the rest of its URL; `None` as [`url`](Self::url) says.
+    ///
+    /// # Panics
+    /// Like [`url`](Self::url).
+    pub fn address(self) -> Option<String> {
+        self.url().map(|url| format!("{}:{}", host_of(&url), port_of(&url).unwrap_or(self.standard_port())))
+    }
+
+    /// The server's URL with `address`, `host:port`, in the place of its own: for a proxy before it.
+    ///
+    /// # Panics
+    /// Like [`url`](Self::url).
+    pub fn url_at(self, address: &str) -> Option<String> {
+        self.url().map(|url| {
+            let place = authority(&url);
+            format!("{}{address}{}", &url[..place.start], &url[place.end..])
+        })
+    }
+
+    /// The port of a URL that names none.
+    const fn standard_port(self) -> u16 {
+        match self {
+            Self::Postgres => 5432,
+            Self::PgBouncer => 6432,
+            Self::MySql => 3306,
+            Self::Redis | Self::RedisCluster => 6379,
+            Self::DynamoDb => 80,
+        }
+    }
+}
+
+/// Where `host:port` stands in a URL.
+fn authority(url: &str) -> Range<usize> {
+    let start = url.find("://").map_or(0, |scheme| scheme + 3);
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |path| start + path);
+    let start = url[start..end].rfind('@').map_or(start, |user| start + user + 1);
+    start..end
+}
+
+fn port_of(url: &str) -> Option<u16> {
+    url[authority(url)].rsplit_once(':').and_then(|(_, port)| port.parse().ok())
+}
+
+fn host_of(url: &str) -> &str {
+    let address = &url[authority(url)];
+    match address.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() => host,
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_in_every_kind_of_url() {
+        for (url, host, port) in [
+            ("postgres://me:p@ss@db.example:27101/records?sslmode=disable", "db.example", Some(27101)),
+            ("redis://127.0.0.1:6380/", "127.0.0.1", Some(6380)),
+            ("http://127.0.0.1:8000", "127.0.0.1", Some(8000)),
+            ("mysql://me@db/records", "db", None),
+            ("redis://[::1]", "[::1]", None),
+            ("redis://[::1]:7000?db=1", "[::1]", Some(7000)),
+        ] {
+            assert_eq!((host_of(url), port_of(url)), (host, port), "{url}");
+        }
     }
 }

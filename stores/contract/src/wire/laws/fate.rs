@@ -1,0 +1,150 @@
+//! What a failed call says of its write is true, and sent again it gets the first one's answer.
+//!
+//! Each law strikes every exchange of every kind of write in turn: once, so that a driver or a store may try again by
+//! itself, and lastingly, so that it may not succeed.
+
+use std::ops::{Bound, RangeBounds};
+
+use idempotency_core::{Fate, Inspect, Store, StoreError};
+use tokio::time::timeout;
+
+use crate::{
+    Violation,
+    violation::demand,
+    wire::{
+        Fault, TIME_LIMIT,
+        deed::{Act, Deed, Told},
+        line::{Line, tried},
+    },
+};
+
+/// More exchanges than any write takes, connecting anew included.
+const MOST: usize = 60;
+
+/// A request that never reaches the server writes nothing, and a store that says so lies about nothing else.
+pub(crate) async fn request_that_never_arrived_wrote_nothing<S: Store + Inspect>(
+    line: Line<S>,
+) -> Result<(), Violation> {
+    for deed in Deed::ALL {
+        let once = strike_each(&line, deed, Fault::CutBefore, Spell::Once).await?;
+        let lasting = strike_each(&line, deed, Fault::CutBefore, Spell::Lasting).await?;
+        demand!(lasting, seen if seen.failed > 0, "a server out of reach grants and settles nothing");
+        demand!(once, seen if seen.struck > 0, "a write goes over the line");
+    }
+    Ok(())
+}
+
+/// A write whose reply is lost has an unknown fate, unless the store found out itself; its sender adopts it.
+pub(crate) async fn lost_reply_leaves_the_fate_unknown<S: Store + Inspect>(
+    line: Line<S>,
+) -> Result<(), Violation> {
+    for deed in Deed::ALL {
+        for spell in [Spell::Once, Spell::Lasting] {
+            let seen = strike_each(&line, deed, Fault::CutAfter, spell).await?;
+            demand!(seen, seen if seen.written > 0, "one of a write's replies comes after the write");
+        }
+    }
+    Ok(())
+}
+
+/// A reply that ends in its midst, or just before its end, is no answer, or else the right one.
+pub(crate) async fn reply_cut_short_is_no_answer<S: Store + Inspect>(line: Line<S>) -> Result<(), Violation> {
+    for deed in Deed::ALL {
+        for fault in [Fault::CutWithin, Fault::CutAtEnd] {
+            let seen = strike_each(&line, deed, fault, Spell::Once).await?;
+            demand!(seen, seen if seen.written > 0, "one of a write's replies comes after the write");
+        }
+    }
+    Ok(())
+}
+
+/// A request that arrives after its sender gave it up is done: nobody says before that it was not.
+pub(crate) async fn late_request_is_not_called_unwritten<S: Store + Inspect>(
+    line: Line<S>,
+) -> Result<(), Violation> {
+    for deed in Deed::ALL {
+        let seen = strike_each(&line, deed, Fault::Late, Spell::Once).await?;
+        demand!(seen, seen if seen.written > 0, "a request that arrives late is done");
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Spell {
+    Once,
+    Lasting,
+}
+
+/// What came of the strikes at one kind of write.
+#[derive(Debug, Default)]
+struct Seen {
+    struck: usize,
+    failed: usize,
+    /// How often the write was done though an exchange of it was struck.
+    written: usize,
+}
+
+/// Strikes the first exchange of a write, then the second of another, until one has no exchange left to strike.
+async fn strike_each<S: Store + Inspect>(
+    line: &Line<S>,
+    deed: Deed,
+    fault: Fault,
+    spell: Spell,
+) -> Result<Seen, Violation> {
+    let mut seen = Seen::default();
+    for nth in 1..=MOST {
+        line.works().await?;
+        let act = deed.stage(line).await?;
+        let last = match spell {
+            Spell::Once => Bound::Included(nth),
+            Spell::Lasting => Bound::Unbounded,
+        };
+        let place = format!("{deed:?}, exchange {nth} {fault:?} {spell:?}");
+        let missed = strike(line, &act, fault, (Bound::Included(nth), last), &mut seen).await;
+        if missed.map_err(|violation| violation.at(&place))? {
+            return Ok(seen);
+        }
+    }
+    Err(Violation::new("a write takes a few exchanges", &MOST))
+}
+
+/// Sends a write while the fault strikes, and again when it is healed. True if nothing was struck.
+async fn strike<S: Store + Inspect>(
+    line: &Line<S>,
+    act: &Act,
+    fault: Fault,
+    which: impl RangeBounds<usize>,
+    seen: &mut Seen,
+) -> Result<bool, Violation> {
+    line.proxy.strike(fault, which);
+    // A store that gives up later than it may is dropped, as an engine would.
+    let told = timeout(TIME_LIMIT * 4, act.send(&*line.far)).await.ok();
+    let struck = line.proxy.heal();
+    line.proxy.delivered().await;
+    let written = act.is_done(line).await?;
+    check_first_answer(line, act, told, written, seen).await?;
+    seen.struck += struck;
+    seen.written += usize::from(struck > 0 && written);
+    let again = tried(|| act.send(&*line.far)).await?;
+    act.check(line, &again).await?;
+    Ok(struck == 0)
+}
+
+async fn check_first_answer<S: Store + Inspect>(
+    line: &Line<S>,
+    act: &Act,
+    told: Option<Result<Told, StoreError>>,
+    written: bool,
+    seen: &mut Seen,
+) -> Result<(), Violation> {
+    match told {
+        Some(Ok(told)) => act.check(line, &told).await,
+        Some(Err(error)) if error.fate == Fate::NotApplied && written => {
+            Err(Violation::new("a write that was done is not called undone", &error))
+        }
+        Some(Err(_)) | None => {
+            seen.failed += 1;
+            Ok(())
+        }
+    }
+}
