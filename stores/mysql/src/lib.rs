@@ -1,1 +1,17 @@
-//! Idempotency records in MySQL or MariaDB, beside your own tables if you like: one deciding statement a transition.
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod error;
+mod inspect;
+mod lines;
+mod row;
+mod schema;
+mod server;
+mod statements;
+mod store;
+mod table;
+mod transaction;
+
+pub use builder::MySqlStoreBuilder;
+pub use error::{OpenError, SchemaFound, Setting};
+pub use store::MySqlStore;

@@ -1,0 +1,2 @@
+-- ? address.
+SELECT {record_columns}, {now} AS read_at FROM {records} WHERE address = ?

@@ -1,0 +1,2 @@
+-- ? version, the table's name.
+UPDATE idempotency_schema SET version = ? WHERE records = ?

@@ -1,0 +1,1 @@
+SELECT RELEASE_LOCK(CONCAT('idempotency_schema.', LEFT(DATABASE(), 40)))

@@ -1,0 +1,2 @@
+-- ? the table's name.
+SELECT version FROM idempotency_schema WHERE records = ?
