@@ -34,6 +34,11 @@ impl Bells {
         self.bell(address).notify_waiters();
     }
 
+    /// Wakes everybody: for whoever may have missed what was to be rung for.
+    pub fn ring_all(&self) {
+        self.0.iter().for_each(Bell::notify_waiters);
+    }
+
     /// Ends with the next [`ring`](Self::ring) for `address` after the call.
     pub async fn rung(&self, address: &Address) {
         self.bell(address).notified().await;
@@ -81,5 +86,27 @@ trait ErasedNotify: Send + Sync {
 impl<N: Notify> ErasedNotify for N {
     fn ended<'a>(&'a self, address: &'a Address) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(Notify::ended(self, address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, task::Context, task::Waker};
+
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    #[test]
+    fn a_bell_wakes_who_waits_for_its_address_and_all_bells_everybody() {
+        let bells = Bells::new();
+        let addresses = [0, 1, 77, 255].map(|byte| Address::from_bytes([byte; 32]));
+        let mut waiters = pin!(join_all(addresses.iter().map(|address| bells.rung(address))));
+        let mut are_all_woken = || waiters.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        assert!(!are_all_woken());
+        bells.ring(&addresses[0]);
+        assert!(!are_all_woken());
+        bells.ring_all();
+        assert!(are_all_woken());
     }
 }
