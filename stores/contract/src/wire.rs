@@ -61,4 +61,10 @@ pub trait Wired: Send + Sync + 'static {
     /// A store that reaches its server at `address`, also `host:port`, and gives up waiting for it within
     /// [`TIME_LIMIT`]. Each law opens two, which see the same records; those of other laws are none of their business.
     fn open(&self, address: &str) -> impl Future<Output = Self::Store> + Send;
+
+    /// How long a line that is whole again may take to be of use. Ten seconds: a busy machine is slow, and a store that
+    /// never comes back waits that long to be found out.
+    fn recovery(&self) -> Duration {
+        Duration::from_secs(10)
+    }
 }

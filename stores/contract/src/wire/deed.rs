@@ -6,7 +6,7 @@ use idempotency_core::{
     Bid, Claim, Inspect, Keep, Lease, Operation, Outcome, Phase, Record, Release, Settled, Store, StoreError,
 };
 
-use super::line::{Line, bid, tried};
+use super::line::{Line, bid};
 use crate::{
     Violation,
     scene::{KEPT, LONG, operation, outcome},
@@ -64,16 +64,16 @@ impl Deed {
             Self::FirstClaim => {}
             Self::Takeover => {
                 let brief = Bid { lease: Duration::from_millis(1), ..super::line::bid() };
-                granted(&line.near, &op, &brief).await?;
+                granted(line, &op, &brief).await?;
                 line.freed(&op).await?;
             }
             Self::ClaimAfterRelease => {
-                let earlier = granted(&line.near, &op, &super::line::bid()).await?;
-                let released = tried(|| line.near.release(&earlier, Release::NotApplied)).await?;
+                let earlier = granted(line, &op, &super::line::bid()).await?;
+                let released = line.tried(|| line.near.release(&earlier, Release::NotApplied)).await?;
                 demand!(released, Settled::Applied, "a release counts");
             }
             Self::Renewal | Self::Completion | Self::Release | Self::Doubt => {
-                lease = granted(&line.near, &op, &bid).await?;
+                lease = granted(line, &op, &bid).await?;
             }
         }
         let before = line.record(op.address()).await?;
@@ -81,8 +81,8 @@ impl Deed {
     }
 }
 
-async fn granted<S: Store>(store: &S, op: &Operation, bid: &Bid) -> Result<Lease, Violation> {
-    match tried(|| store.claim(op, bid)).await? {
+async fn granted<S: Store + Inspect>(line: &Line<S>, op: &Operation, bid: &Bid) -> Result<Lease, Violation> {
+    match line.tried(|| line.near.claim(op, bid)).await? {
         Claim::Granted(lease) => Ok(lease),
         refused => Err(Violation::new("a claim of a free key is granted", &refused)),
     }

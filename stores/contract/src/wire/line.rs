@@ -15,9 +15,6 @@ use crate::{
     violation::demand_eq,
 };
 
-/// How long a whole line may take to be of use again, and a call on it to be answered.
-pub(super) const RECOVERY: Duration = Duration::from_secs(15);
-
 /// How long nothing happens between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -27,6 +24,8 @@ pub(super) struct Line<S> {
     pub(super) far: Arc<S>,
     /// The store beside it, on the same records.
     pub(super) near: Arc<S>,
+    /// How long a call over a whole line may take to be answered.
+    pub(super) recovery: Duration,
 }
 
 impl<S: Store + Inspect> Line<S> {
@@ -34,31 +33,40 @@ impl<S: Store + Inspect> Line<S> {
         let proxy = Proxy::before(server).await?;
         let far = Arc::new(wired.open(&proxy.address().to_string()).await);
         let near = Arc::new(wired.open(server).await);
-        Ok(Self { proxy, far, near })
+        Ok(Self { proxy, far, near, recovery: wired.recovery() })
+    }
+
+    /// Sends what may be sent again, over a line that is whole, until it is answered: a connection that a fault left
+    /// behind may fail once more.
+    pub(super) async fn tried<T, F>(&self, call: impl Fn() -> F) -> Result<T, Violation>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        tried(self.recovery, call).await
     }
 
     /// Demands that claims through the proxy are granted again, the line being whole.
     pub(super) async fn works(&self) -> Result<(), Violation> {
         let (op, bid) = (operation(), bid());
-        let claim = tried(|| self.far.claim(&op, &bid)).await?;
+        let claim = self.tried(|| self.far.claim(&op, &bid)).await?;
         demand_eq!(claim.name(), "granted", "a claim over a line that is whole again is granted");
         Ok(())
     }
 
     /// What is true of an operation.
     pub(super) async fn record(&self, address: &Address) -> Result<Option<Record>, Violation> {
-        tried(|| self.near.find(address)).await
+        self.tried(|| self.near.find(address)).await
     }
 
     /// Demands that the key gets free, long before a lease given to it would have lapsed.
     pub(super) async fn freed(&self, op: &Operation) -> Result<(), Violation> {
         let begun = Instant::now();
         loop {
-            let seen = tried(|| self.near.look(op)).await?;
+            let seen = self.tried(|| self.near.look(op)).await?;
             if matches!(seen, Claim::Granted(_)) {
                 return Ok(());
             }
-            if begun.elapsed() > RECOVERY {
+            if begun.elapsed() > self.recovery {
                 return Err(Violation::new("a key nobody runs is free long before its lease lapses", &seen));
             }
             tokio::time::sleep(PAUSE).await;
@@ -71,17 +79,16 @@ pub(super) fn bid() -> Bid {
     Bid { holder: Holder::draw(), lease: LONG, retention: LONG, on_lapse: OnLapse::TakeOver }
 }
 
-/// Sends what may be sent again, over a line that is whole, until it is answered: a connection that a fault left behind
-/// may fail once more.
-pub(super) async fn tried<T, F>(call: impl Fn() -> F) -> Result<T, Violation>
+/// Like [`Line::tried`], for a task of its own.
+pub(super) async fn tried<T, F>(recovery: Duration, call: impl Fn() -> F) -> Result<T, Violation>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     let begun = Instant::now();
     loop {
-        match tokio::time::timeout(RECOVERY, call()).await {
+        match tokio::time::timeout(recovery, call()).await {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) if begun.elapsed() > RECOVERY => {
+            Ok(Err(error)) if begun.elapsed() > recovery => {
                 return Err(Violation::new("a call over a whole line is answered", &error));
             }
             Ok(Err(_)) => tokio::time::sleep(PAUSE).await,

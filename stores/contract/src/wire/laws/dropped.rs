@@ -11,7 +11,7 @@ use crate::{
     Violation,
     scene::{KEPT, LONG, operation},
     violation::{demand, demand_eq},
-    wire::line::{Line, bid, tried},
+    wire::line::{Line, bid},
 };
 
 const CALLERS: usize = 16;
@@ -31,44 +31,47 @@ pub(crate) async fn dropped_calls_disturb_no_other<S: Store + Inspect>(
             for life in 0..LIVES {
                 live(&line, caller * LIVES + life).await?;
             }
-            Ok(())
+            Ok::<_, Violation>(())
         });
     }
-    callers.join_all().await.into_iter().collect()
+    while let Some(ended) = callers.join_next().await {
+        ended.map_err(|panic| Violation::new("a call ends", &panic))??;
+    }
+    Ok(())
 }
 
 /// One operation, from its first claim to its end. Each of its calls is sent twice, and the first copy is dropped.
 async fn live<S: Store + Inspect>(line: &Line<S>, number: usize) -> Result<(), Violation> {
     let (far, op, own) = (&*line.far, operation(), bid());
     dropped(far.claim(&op, &own)).await;
-    let lease = match tried(|| far.claim(&op, &own)).await? {
+    let lease = match line.tried(|| far.claim(&op, &own)).await? {
         Claim::Granted(lease) => lease,
         refused => return Err(Violation::new("a claim of a fresh key is granted", &refused)),
     };
     demand_eq!(lease.address, *op.address(), "a grant is for the address that was claimed");
     seen_by_all(line, &op, &lease, PhaseName::InFlight).await?;
     dropped(far.look(&op)).await;
-    demand!(tried(|| far.look(&op)).await?, Claim::InFlight { .. }, "a look sees the run");
+    demand!(line.tried(|| far.look(&op)).await?, Claim::InFlight { .. }, "a look sees the run");
     dropped(far.renew(&lease, LONG * 2)).await;
-    demand_eq!(tried(|| far.renew(&lease, LONG * 2)).await?, Settled::Applied, "a renewal counts");
+    demand_eq!(line.tried(|| far.renew(&lease, LONG * 2)).await?, Settled::Applied, "a renewal counts");
     let rival = bid();
-    let refused = tried(|| far.claim(&op, &rival)).await?;
+    let refused = line.tried(|| far.claim(&op, &rival)).await?;
     demand!(refused, Claim::InFlight { left } if *left > LONG, "a rival sees the renewed lease");
     if fastrand::bool() {
         let outcome = Outcome::whole(Media(1), format!("outcome {number}"));
         dropped(far.complete(&lease, &outcome, KEPT)).await;
-        let settled = tried(|| far.complete(&lease, &outcome, KEPT)).await?;
+        let settled = line.tried(|| far.complete(&lease, &outcome, KEPT)).await?;
         demand_eq!(settled, Settled::Applied, "a completion counts");
         seen_by_all(line, &op, &lease, PhaseName::Completed).await?;
         dropped(far.claim(&op, &rival)).await;
-        let replay = tried(|| far.claim(&op, &rival)).await?;
+        let replay = line.tried(|| far.claim(&op, &rival)).await?;
         demand_eq!(replay, Claim::Completed(outcome), "a replay is the operation's own");
     } else {
         dropped(far.release(&lease, Release::NotApplied)).await;
-        let settled = tried(|| far.release(&lease, Release::NotApplied)).await?;
+        let settled = line.tried(|| far.release(&lease, Release::NotApplied)).await?;
         demand_eq!(settled, Settled::Applied, "a release counts");
         seen_by_all(line, &op, &lease, PhaseName::Released).await?;
-        let next = tried(|| far.claim(&op, &rival)).await?;
+        let next = line.tried(|| far.claim(&op, &rival)).await?;
         demand!(next, Claim::Granted(next) if next.fence > lease.fence, "a released key is free");
     }
     Ok(())

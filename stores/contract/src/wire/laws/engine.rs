@@ -18,7 +18,7 @@ use crate::{
     violation::{demand, demand_eq},
     wire::{
         Fault, TIME_LIMIT,
-        line::{Line, RECOVERY, bid, tried},
+        line::{Line, bid},
     },
 };
 
@@ -91,7 +91,7 @@ pub(crate) async fn lost_completion_is_stored_in_the_end<S: Store + Inspect>(
             other => return Err(Violation::new("a claim over a whole line is granted", &other.map(|_| ()))),
         };
         line.proxy.strike(Fault::CutAfter, nth..nth + 4);
-        let completion = permit.complete(&outcome("done"), &outcome("done")).await;
+        let completion = permit.complete(outcome("done"), || outcome("done")).await;
         let struck = line.proxy.heal();
         demand!(completion, Completion::Stored, "a completion is tried until it is stored");
         let record = line.record(op.address()).await?.map(|record| record.phase);
@@ -121,18 +121,18 @@ pub(crate) async fn completion_is_tried_again_under_a_renewed_lease<S: Store + I
         other => return Err(Violation::new("a claim over a whole line is granted", &other.map(|_| ()))),
     };
     line.proxy.strike(Fault::CutBefore, ..);
-    let completing = tokio::spawn(async move { permit.complete(&outcome("done"), &outcome("done")).await });
+    let completing = tokio::spawn(async move { permit.complete(outcome("done"), || outcome("done")).await });
     let begun = Instant::now();
     while begun.elapsed() < lease * 3 / 2 {
         let rival = bid();
-        let seen = tried(|| line.near.claim(&op, &rival)).await?;
+        let seen = line.tried(|| line.near.claim(&op, &rival)).await?;
         demand!(seen, Claim::InFlight { .. }, "the lease is renewed while its completion is tried");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     demand!(line.proxy.heal(), struck if *struck > 0, "a completion goes over the line");
     let completion = completing.await.map_err(|panic| Violation::new("a completion ends", &panic))?;
     demand!(completion, Completion::Stored, "a completion is tried until it is stored");
-    let seen = tried(|| line.near.look(&op)).await?;
+    let seen = line.tried(|| line.near.look(&op)).await?;
     demand_eq!(seen, Claim::Completed(outcome("done")), "a stored outcome answers");
     Ok(())
 }
@@ -171,7 +171,7 @@ pub(crate) async fn silent_server_holds_no_caller<S: Store + Inspect>(
                 return Ok(());
             }
             Err(error) => {
-                let late = begun.elapsed() > RECOVERY;
+                let late = begun.elapsed() > line.recovery;
                 demand!(&error, _ if !late, "a call over a whole line is answered");
             }
         }
@@ -187,7 +187,7 @@ fn bounds() -> Bounds {
 }
 
 fn terms() -> Terms {
-    Terms { lease: LONG, max_run: LONG, completion_retry: RECOVERY * 2, ..Terms::default() }
+    Terms { lease: LONG, max_run: LONG, completion_retry: LONG, ..Terms::default() }
 }
 
 /// A store whose completions go over the line that breaks, and everything else over the one that does not.

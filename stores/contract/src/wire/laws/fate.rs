@@ -14,7 +14,7 @@ use crate::{
     wire::{
         Fault, TIME_LIMIT,
         deed::{Act, Deed, Told},
-        line::{Line, tried},
+        line::Line,
     },
 };
 
@@ -125,7 +125,7 @@ async fn strike<S: Store + Inspect>(
     check_first_answer(line, act, told, written, seen).await?;
     seen.struck += struck;
     seen.written += usize::from(struck > 0 && written);
-    let again = tried(|| act.send(&*line.far)).await?;
+    let again = line.tried(|| act.send(&*line.far)).await?;
     act.check(line, &again).await?;
     Ok(struck == 0)
 }
