@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use siphasher::sip::SipHasher13;
+
 pub use secret::Secret;
 
 mod secret;
@@ -88,8 +90,9 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// A full BLAKE3 digest of what was asked, plus a 64-bit digest of each part; all of them keyed when a [`Secret`] is
-/// configured, so that whoever reads a record cannot find out by trying what was asked.
+/// A full BLAKE3 digest of what was asked, plus a 64-bit digest of each part (SipHash of a short one, the head of a long
+/// one's BLAKE3); all of them keyed when a [`Secret`] is configured, so that whoever reads a record cannot find out by
+/// trying what was asked.
 ///
 /// The full digest alone decides whether two payloads are the same; the part digests only say where they differ.
 #[derive(Clone, Copy)]
@@ -104,13 +107,13 @@ impl Fingerprint {
     const FORMAT: u8 = 2;
 
     /// Starts a fingerprint without any part, keyed by no secret.
-    pub const fn builder() -> FingerprintBuilder<'static> {
-        FingerprintBuilder { secret: None, digests: [None; Part::COUNT] }
+    pub fn builder() -> FingerprintBuilder<'static> {
+        FingerprintBuilder::new(None)
     }
 
     /// Starts a fingerprint without any part, keyed by `secret`.
-    pub const fn keyed(secret: &Secret) -> FingerprintBuilder<'_> {
-        FingerprintBuilder { secret: Some(secret), digests: [None; Part::COUNT] }
+    pub fn keyed(secret: &Secret) -> FingerprintBuilder<'_> {
+        FingerprintBuilder::new(Some(secret))
     }
 
     /// The parts in which `other` differs.
@@ -181,54 +184,86 @@ impl fmt::Debug for Fingerprint {
 #[error("the stored fingerprint has another length or format")]
 pub struct FingerprintError;
 
-/// Collects the parts of a payload; the order in which they are given does not matter.
-#[derive(Debug, Clone)]
+/// Collects the parts of a payload.
+///
+/// Give them in one fixed order, each once: the full digest is taken of them as they come.
+#[derive(Debug)]
 pub struct FingerprintBuilder<'s> {
     secret: Option<&'s Secret>,
-    digests: [Option<blake3::Hash>; Part::COUNT],
+    short: SipHasher13,
+    parts: [u64; Part::COUNT],
+    /// What the full digest is taken of: each part behind its number, its form and its length.
+    framed: Vec<u8>,
 }
 
-impl FingerprintBuilder<'_> {
-    /// Sets `part` to the digest of `bytes`. A part never set differs from one set to no bytes. [`Part::Secret`] is what
-    /// the fingerprint was started with, whatever is set here.
-    #[must_use]
-    pub fn part(self, part: Part, bytes: &[u8]) -> Self {
-        let digest = self.secret.map_or_else(|| blake3::hash(bytes), |secret| secret.hash(bytes));
-        self.digest(part, digest)
+/// How a part stands in the frame.
+#[derive(Clone, Copy)]
+enum Framed {
+    Bytes = 0,
+    Digest = 1,
+    FieldsDigest = 2,
+}
+
+impl<'s> FingerprintBuilder<'s> {
+    /// The longest part that stands in the frame itself; a longer one is framed as its digest.
+    const INLINE: usize = 64;
+    /// Room for the short parts of most requests.
+    const USUAL: usize = 192;
+
+    fn new(secret: Option<&'s Secret>) -> Self {
+        let mut framed = Vec::with_capacity(Self::USUAL);
+        framed.extend_from_slice(b"idempotency fingerprint 2");
+        let short =
+            secret.map_or_else(SipHasher13::new, |secret| SipHasher13::new_with_key(&secret.short_key()));
+        Self { secret, short, parts: [0; Part::COUNT], framed }
     }
 
-    /// Sets `part` to the digest of fields, each framed by its length.
+    /// Gives `part` as bytes. A part never given differs from one of no bytes. [`Part::Secret`] is what the fingerprint
+    /// was started with, whatever is given here.
+    #[must_use]
+    pub fn part(self, part: Part, bytes: &[u8]) -> Self {
+        if bytes.len() > Self::INLINE {
+            let digest = self.hash(bytes);
+            return self.digested(part, Framed::Digest, &digest);
+        }
+        let short = self.short.hash(bytes);
+        self.framed(part, Framed::Bytes, bytes, short)
+    }
+
+    /// Gives `part` as fields, each framed by its length.
     #[must_use]
     pub fn fields<'a>(self, part: Part, fields: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = self.hasher();
+        let mut hasher = self.secret.map_or_else(blake3::Hasher::new, Secret::hasher);
         for field in fields {
             hasher.update(&(field.len() as u64).to_le_bytes()).update(field);
         }
-        self.digest(part, hasher.finalize())
+        self.digested(part, Framed::FieldsDigest, &hasher.finalize())
     }
 
-    /// The fingerprint of the parts set so far.
-    pub fn build(mut self) -> Fingerprint {
-        let mut hasher = self.hasher();
-        hasher.update(b"idempotency fingerprint 1");
-        self.digests[Part::Secret as usize] = None;
-        let mut parts = [0; Part::COUNT];
-        for ((tag, digest), short) in (0u8..).zip(self.digests).zip(&mut parts) {
-            let Some(digest) = digest else { continue };
-            hasher.update(&[tag]).update(digest.as_bytes());
-            let (head, _) = digest.as_bytes().split_first_chunk().expect("a digest is longer than 8 bytes");
-            *short = u64::from_le_bytes(*head);
-        }
+    /// The fingerprint of the parts given so far.
+    pub fn build(self) -> Fingerprint {
+        let digest = self.hash(&self.framed);
+        let mut parts = self.parts;
         parts[Part::Secret as usize] = self.secret.map_or(0, Secret::tag);
-        Fingerprint { digest: hasher.finalize(), parts }
+        Fingerprint { digest, parts }
     }
 
-    fn hasher(&self) -> blake3::Hasher {
-        self.secret.map_or_else(blake3::Hasher::new, Secret::hasher)
+    fn hash(&self, bytes: &[u8]) -> blake3::Hash {
+        self.secret.map_or_else(|| blake3::hash(bytes), |secret| secret.hash(bytes))
     }
 
-    fn digest(mut self, part: Part, digest: blake3::Hash) -> Self {
-        self.digests[part as usize] = Some(digest);
+    fn digested(self, part: Part, form: Framed, digest: &blake3::Hash) -> Self {
+        let (head, _) = digest.as_bytes().split_first_chunk().expect("a digest is longer than 8 bytes");
+        self.framed(part, form, digest.as_bytes(), u64::from_le_bytes(*head))
+    }
+
+    fn framed(mut self, part: Part, form: Framed, bytes: &[u8], short: u64) -> Self {
+        if part != Part::Secret {
+            let length = u8::try_from(bytes.len()).expect("what is framed is short");
+            self.framed.extend_from_slice(&[part as u8, form as u8, length]);
+            self.framed.extend_from_slice(bytes);
+            self.parts[part as usize] = short;
+        }
         self
     }
 }

@@ -55,7 +55,7 @@ struct Reserve {
 }
 
 impl Reserve {
-    const HOLDERS: usize = 16;
+    const HOLDERS: usize = 64;
     const EMPTY: Self = Self { bytes: [0; 16 * Self::HOLDERS], left: 0 };
 
     fn next(&mut self) -> u128 {

@@ -29,6 +29,13 @@ impl Secret {
         1 << 32 | u64::from(self.id)
     }
 
+    /// What keys the digests of short parts.
+    pub(super) fn short_key(&self) -> [u8; 16] {
+        let derived = self.hash(b"idempotency: the key of short parts");
+        let (key, _) = derived.as_bytes().split_first_chunk().expect("a digest is longer than 16 bytes");
+        *key
+    }
+
     pub(super) fn hash(&self, bytes: &[u8]) -> blake3::Hash {
         blake3::keyed_hash(&self.key, bytes)
     }

@@ -14,6 +14,7 @@ pub const CORE_DEPENDENCIES: [&str; 10] = [
     "memchr",
     "ryu-js",
     "sfv",
+    "siphasher",
     "thiserror",
     "tokio",
 ];

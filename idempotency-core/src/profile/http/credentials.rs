@@ -60,6 +60,11 @@ impl Credentials {
         self
     }
 
+    /// Whether the header of this lower-case name can hold credentials.
+    pub fn are_in(&self, name: &str) -> bool {
+        self.headers.names().any(|known| known == name) || (self.cookies.is_some() && name == COOKIE)
+    }
+
     /// The request's credentials in a fixed order; `lines` gives the values of all lines of a header by its lower-case
     /// name.
     ///

@@ -78,7 +78,7 @@ fn read_quoted(text: &[u8]) -> Result<Key, KeyRule> {
 fn read_bare(text: &[u8]) -> Result<Key, KeyRule> {
     let text = str::from_utf8(text).map_err(|_| KeyError::NotVisibleAscii)?;
     let key = Key::new(text)?;
-    if text.contains([' ', ',', '"']) {
+    if text.bytes().fold(false, |separates, byte| separates | matches!(byte, b' ' | b',' | b'"')) {
         return Err(KeyRule::BareSeparator);
     }
     Ok(key)
