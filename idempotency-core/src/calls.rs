@@ -1,7 +1,8 @@
 //! Calls of the store, bounded in time, and what is told about them.
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::{pin::Pin, time::Duration};
 
+use futures_util::future::poll_immediate;
 use tokio::time::{Instant, timeout};
 
 use crate::{
@@ -23,13 +24,15 @@ impl<S: Store> Calls<S> {
     }
 
     /// Bounds one call, and tells how long it took and whether it failed. A call cut short may have happened.
-    pub(crate) async fn in_time<T>(
+    ///
+    /// The call comes pinned: a future that takes another one by value has room for it twice.
+    pub(crate) fn in_time<T>(
         &self,
         call: StoreCall,
         address: &Address,
-        sent: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        self.within(self.time, call, address, sent).await
+        sent: Pin<&mut impl Future<Output = Result<T, StoreError>>>,
+    ) -> impl Future<Output = Result<T, StoreError>> {
+        self.within(self.time, call, address, sent)
     }
 
     /// The same for a call that is of no use after `limit`.
@@ -38,14 +41,13 @@ impl<S: Store> Calls<S> {
         limit: Duration,
         call: StoreCall,
         address: &Address,
-        sent: impl Future<Output = Result<T, StoreError>>,
+        mut sent: Pin<&mut impl Future<Output = Result<T, StoreError>>>,
     ) -> Result<T, StoreError> {
         let begun = self.observers.time_store_calls().then(Instant::now);
-        let mut sent = pin!(sent);
         // A store that answers at once, as one in memory does, needs no timer.
-        let result = match poll_fn(|cx| Poll::Ready(sent.as_mut().poll(cx))).await {
-            Poll::Ready(answer) => answer,
-            Poll::Pending => timeout(limit.min(self.time), sent).await.unwrap_or_else(|elapsed| {
+        let result = match poll_immediate(sent.as_mut()).await {
+            Some(answer) => answer,
+            None => timeout(limit.min(self.time), sent).await.unwrap_or_else(|elapsed| {
                 Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(elapsed))
             }),
         };

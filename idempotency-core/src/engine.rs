@@ -1,6 +1,6 @@
 //! Asks the store for the right to run, and hands it out as a value.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
@@ -149,7 +149,7 @@ impl<S: Store> Engine<S> {
                 answer => answer,
             }
         };
-        self.calls.in_time(StoreCall::Claim, op.address(), claim).await.map_err(|error| {
+        self.calls.in_time(StoreCall::Claim, op.address(), pin!(claim)).await.map_err(|error| {
             if error.fate == Fate::NotApplied {
                 bidding.close();
             }
@@ -194,7 +194,7 @@ async fn withdraw<S: Store>(calls: Arc<Calls<S>>, lease: Lease) {
     let mut pause = Duration::from_millis(100);
     for _ in 0..6 {
         let release = calls.store.release(&lease, Release::NotApplied);
-        if calls.in_time(StoreCall::Release, &lease.address, release).await.is_ok() {
+        if calls.in_time(StoreCall::Release, &lease.address, pin!(release)).await.is_ok() {
             return;
         }
         tokio::time::sleep(pause).await;

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -313,7 +314,7 @@ async fn renew<S: Store>(calls: &Calls<S>, id: u64, lease: Lease, term: Duration
             Err(StoreError::new(StoreErrorKind::Refused, Fate::Unknown).with_source("the renewal panicked"))
         })
     });
-    let result = calls.within(renewal_interval(term), StoreCall::Renew, &lease.address, renewed).await;
+    let result = calls.within(renewal_interval(term), StoreCall::Renew, &lease.address, pin!(renewed)).await;
     Renewal { id, lease, sent, result }
 }
 

@@ -1,11 +1,11 @@
 //! The right to run, as held by running code.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Claim, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
+    Claim, Fate, Lease, Operation, Outcome, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
     calls::Calls,
     event::{Event, StoreCall},
     flight::{Flight, Stage},
@@ -68,36 +68,36 @@ impl<S: Store> Permit<S> {
         self.run.kept.lease_lost()
     }
 
-    /// Ends the run with `outcome`; with `tombstone` where the store cannot hold that.
+    /// Ends the run with `outcome`; with what `tombstone` makes where the store cannot hold that.
     ///
     /// A store that fails is asked again, with back-off and under renewal, until
     /// [`Terms::completion_retry`] has passed: the holder decides, so a completion counts past the end of the lease
     /// too, as long as nobody took the key. Run it where no caller's cancellation can drop it.
-    pub async fn complete(mut self, outcome: &Outcome, tombstone: &Outcome) -> Completion {
-        let keep = self.run.terms.keep();
-        let limit = self.run.calls.store.max_outcome_bytes();
-        let first = if outcome.bytes.len() > limit { tombstone } else { outcome };
-        let cannot_hold = |error: &StoreError| {
-            matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full) && !first.is_tombstone()
+    pub async fn complete(mut self, outcome: Outcome, tombstone: impl FnOnce() -> Outcome) -> Completion {
+        let no_room =
+            |error: &StoreError| matches!(error.kind, StoreErrorKind::TooLarge | StoreErrorKind::Full);
+        let mut stored = outcome;
+        let fits = stored.bytes.len() <= self.run.calls.store.max_outcome_bytes();
+        let mut settled = if fits {
+            let cannot_hold = |error: &StoreError| no_room(error) && !stored.is_tombstone();
+            self.settle(Ending::Complete(&stored), cannot_hold).await
+        } else {
+            Err(StoreError::new(StoreErrorKind::TooLarge, Fate::NotApplied))
         };
-        let send = |store, lease| S::complete(store, lease, first, keep);
-        let mut settled = self.settle(StoreCall::Complete, send, cannot_hold).await;
-        let fell_back = settled.as_ref().is_err_and(cannot_hold);
-        if fell_back {
+        if !fits || (settled.as_ref().is_err_and(no_room) && !stored.is_tombstone()) {
+            stored = tombstone();
             let never_fits = |error: &StoreError| error.kind == StoreErrorKind::TooLarge;
-            let send = |store, lease| S::complete(store, lease, tombstone, keep);
-            settled = self.settle(StoreCall::Complete, send, never_fits).await;
+            settled = self.settle(Ending::Complete(&stored), never_fits).await;
         }
-        let stored = if fell_back { tombstone } else { first };
         match settled {
             Ok(Settled::Applied) => {
                 self.tell(&Event::Stored);
                 if let Some(flight) = self.run.flight.take() {
-                    flight.tell(Stage::Over(Claim::Completed(stored.clone())));
+                    flight.tell(Stage::Over(Claim::Completed(stored)));
                 }
                 Completion::Stored
             }
-            Ok(Settled::Fenced(_)) => Completion::Fenced(self.standing().await),
+            Ok(Settled::Fenced(_)) => Completion::Fenced(Box::pin(self.standing()).await),
             Err(error) => {
                 self.tell(&Event::OutcomeLost(&error));
                 Completion::Lost(error)
@@ -110,8 +110,7 @@ impl<S: Store> Permit<S> {
     /// # Errors
     /// The store did not take it for as long as it was asked. The lease lapses.
     pub async fn release(mut self, why: Release) -> Result<Settled, StoreError> {
-        let send = |store, lease| S::release(store, lease, why);
-        let settled = self.settle(StoreCall::Release, send, |_| false).await;
+        let settled = self.settle(Ending::Release(why), |_| false).await;
         match &settled {
             Ok(Settled::Applied) => self.tell(&Event::Released(why)),
             Ok(Settled::Fenced(_)) => self.tell(&Event::Fenced),
@@ -121,33 +120,50 @@ impl<S: Store> Permit<S> {
     }
 
     /// Sends an ending until it is answered, `hopeless` says that it never will be, or its time is up.
-    async fn settle<'s, F>(
-        &'s mut self,
-        call: StoreCall,
-        send: impl Fn(&'s S, &'s Lease) -> F,
+    async fn settle(
+        &mut self,
+        ending: Ending<'_>,
         hopeless: impl Fn(&StoreError) -> bool,
-    ) -> Result<Settled, StoreError>
-    where
-        F: Future<Output = Result<Settled, StoreError>>,
-    {
+    ) -> Result<Settled, StoreError> {
+        let mut settled = self.send(ending).await;
+        if settled.as_ref().is_err_and(|error| !hopeless(error)) {
+            // A future of its own: hardly any ending needs the room of another try.
+            settled = Box::pin(self.send_again(ending, settled, hopeless)).await;
+        }
+        self.run.ended = settled.is_ok();
+        settled
+    }
+
+    async fn send_again(
+        &self,
+        ending: Ending<'_>,
+        mut settled: Result<Settled, StoreError>,
+        hopeless: impl Fn(&StoreError) -> bool,
+    ) -> Result<Settled, StoreError> {
         let begun = Instant::now();
         let mut pause = Duration::from_millis(50);
-        let calls = &self.run.calls;
-        loop {
-            let error =
-                match calls.in_time(call, &self.run.lease.address, send(&calls.store, &self.run.lease)).await
-                {
-                    Ok(settled) => {
-                        self.run.ended = true;
-                        return Ok(settled);
-                    }
-                    Err(error) => error,
-                };
-            if hopeless(&error) || begun.elapsed() + pause > self.run.terms.completion_retry {
-                return Err(error);
-            }
+        while let Err(error) = &settled
+            && !hopeless(error)
+            && begun.elapsed() + pause <= self.run.terms.completion_retry
+        {
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(5));
+            settled = self.send(ending).await;
+        }
+        settled
+    }
+
+    async fn send(&self, ending: Ending<'_>) -> Result<Settled, StoreError> {
+        let Run { calls, lease, terms, .. } = &*self.run;
+        match ending {
+            Ending::Complete(outcome) => {
+                let sent = calls.store.complete(lease, outcome, terms.keep());
+                calls.in_time(StoreCall::Complete, &lease.address, pin!(sent)).await
+            }
+            Ending::Release(why) => {
+                let sent = calls.store.release(lease, why);
+                calls.in_time(StoreCall::Release, &lease.address, pin!(sent)).await
+            }
         }
     }
 
@@ -155,12 +171,19 @@ impl<S: Store> Permit<S> {
     async fn standing(&self) -> Option<Claim<Vacant>> {
         self.tell(&Event::Fenced);
         let calls = &self.run.calls;
-        calls.in_time(StoreCall::Look, self.run.op.address(), calls.store.look(&self.run.op)).await.ok()
+        calls.in_time(StoreCall::Look, self.run.op.address(), pin!(calls.store.look(&self.run.op))).await.ok()
     }
 
     fn tell(&self, event: &Event<'_>) {
         self.run.calls.tell(&self.run.lease.address, event);
     }
+}
+
+/// What is sent to the store to end a run.
+#[derive(Clone, Copy)]
+enum Ending<'a> {
+    Complete(&'a Outcome),
+    Release(Release),
 }
 
 impl<S: Store> Drop for Permit<S> {

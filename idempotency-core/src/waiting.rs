@@ -1,6 +1,6 @@
 //! Claiming with patience: a copy waits for the first run's outcome instead of being told that it runs.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
@@ -107,7 +107,8 @@ impl<S: Store> Engine<S> {
 
     /// Looks, and tells the flight what is known now. A look that fails tells nothing: the next one may not.
     async fn look_for(&self, op: &Operation, member: &Member) {
-        let news = match self.calls.in_time(StoreCall::Look, op.address(), self.calls.store.look(op)).await {
+        let look = pin!(self.calls.store.look(op));
+        let news = match self.calls.in_time(StoreCall::Look, op.address(), look).await {
             Ok(Claim::InFlight { left }) => Stage::Running { until: Instant::now() + left },
             Ok(Claim::Granted(Vacant)) => Stage::Unknown,
             Ok(verdict) => Stage::Over(verdict),

@@ -60,7 +60,7 @@ async fn a_completed_operation_answers_every_later_claim() {
     let permit = granted(&engine, &op("k"), &terms()).await;
     assert_eq!(permit.lease().attempt, 1);
     assert!(matches!(engine.claim(&op("k"), &terms()).await, Ok(Claim::InFlight { .. })));
-    assert!(matches!(permit.complete(&outcome("done"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome("done"), tombstone).await, Completion::Stored));
     assert!(
         matches!(engine.claim(&op("k"), &terms()).await, Ok(Claim::Completed(o)) if o == outcome("done"))
     );
@@ -74,7 +74,7 @@ async fn a_live_run_is_renewed_past_its_first_lease() {
     faults.reached(Call::Renew, 4).await; // a third of a lease apart: the first lease is over
     assert!(matches!(look(&engine, &op("k")).await, Claim::InFlight { .. }));
     assert!(!permit.lease_lost().is_lost());
-    assert!(matches!(permit.complete(&outcome("late"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome("late"), tombstone).await, Completion::Stored));
     let renewals = faults.calls(Call::Renew);
     let next = granted(&engine, &op("other"), &terms()).await;
     faults.reached(Call::Renew, renewals + 2).await; // the other run's: the ended one is renewed no more
@@ -93,7 +93,7 @@ async fn one_task_renews_many_runs_of_different_terms() {
     faults.reached(Call::Renew, 80).await;
     for (number, permit) in permits.into_iter().enumerate() {
         assert!(!permit.lease_lost().is_lost(), "run {number}");
-        assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+        assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
     }
 }
 
@@ -103,7 +103,7 @@ async fn a_run_whose_renewals_fail_is_told_and_may_still_complete() {
     faults.set(Call::Renew, UNAVAILABLE);
     let permit = granted(&engine, &op("k"), &terms()).await;
     permit.lease_lost().wait().await;
-    assert!(matches!(permit.complete(&outcome("mine"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome("mine"), tombstone).await, Completion::Stored));
     assert_eq!(look(&engine, &op("k")).await, Claim::Completed(outcome("mine")));
 }
 
@@ -116,10 +116,10 @@ async fn a_run_that_was_taken_over_is_told_and_ends_nothing() {
     let second = granted(&engine, &op("k"), &terms()).await;
     assert!(second.lease().is_takeover());
     assert!(second.lease().fence > late.lease().fence);
-    let fenced = late.complete(&outcome("late"), &tombstone()).await;
+    let fenced = late.complete(outcome("late"), tombstone).await;
     assert!(matches!(fenced, Completion::Fenced(Some(Claim::InFlight { .. }))), "{fenced:?}");
     faults.mend(Call::Renew);
-    assert!(matches!(second.complete(&outcome("second"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(second.complete(outcome("second"), tombstone).await, Completion::Stored));
     assert_eq!(look(&engine, &op("k")).await, Claim::Completed(outcome("second")));
 }
 
@@ -224,7 +224,7 @@ async fn a_completion_is_tried_until_the_store_takes_it() {
     let permit = granted(&engine, &op("k"), &terms()).await;
     faults.once(Call::Complete, UNAVAILABLE);
     faults.once(Call::Complete, Fault::LosesReply);
-    assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
     assert_eq!(faults.calls(Call::Complete), 3);
     assert_eq!(look(&engine, &op("k")).await, Claim::Completed(outcome("x")));
 }
@@ -234,7 +234,7 @@ async fn a_run_waiting_to_complete_keeps_its_lease() {
     let (engine, faults) = engine();
     let permit = granted(&engine, &op("k"), &terms()).await;
     faults.set(Call::Complete, UNAVAILABLE);
-    let completing = tokio::spawn(async move { permit.complete(&outcome("x"), &tombstone()).await });
+    let completing = tokio::spawn(async move { permit.complete(outcome("x"), tombstone).await });
     faults.reached(Call::Renew, 5).await; // well past the first lease
     assert!(matches!(look(&engine, &op("k")).await, Claim::InFlight { .. }));
     assert_eq!(engine.live_runs(), 1);
@@ -250,7 +250,7 @@ async fn a_completion_given_up_says_that_its_outcome_is_lost() {
     let impatient = Terms { completion_retry: Duration::from_millis(100), ..terms() };
     let permit = granted(&engine, &op("k"), &impatient).await;
     faults.set(Call::Complete, UNAVAILABLE);
-    assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Lost(_)));
+    assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Lost(_)));
     let seen = seen.0.lock().unwrap().clone();
     assert!(seen.iter().any(|event| event.starts_with("OutcomeLost")), "{seen:?}");
 }
@@ -261,7 +261,7 @@ async fn an_outcome_the_store_cannot_hold_becomes_a_tombstone() {
         let (engine, faults) = engine();
         let permit = granted(&engine, &op("k"), &terms()).await;
         faults.once(Call::Complete, Fault::Fails(kind));
-        assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+        assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
         assert_eq!(look(&engine, &op("k")).await, Claim::Completed(tombstone()), "{kind:?}");
     }
 }
@@ -273,7 +273,7 @@ async fn an_outcome_beyond_the_stores_limit_is_not_even_sent() {
     let (store, faults) = Faulty::new(store);
     let engine = Engine::new(store, Bounds::default());
     let permit = granted(&engine, &op("k"), &terms()).await;
-    assert!(matches!(permit.complete(&long, &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(long, tombstone).await, Completion::Stored));
     assert_eq!(faults.calls(Call::Complete), 1);
     assert_eq!(look(&engine, &op("k")).await, Claim::Completed(tombstone()));
 }
@@ -286,7 +286,7 @@ async fn an_ending_is_tried_again_whatever_failed() {
         let (engine, faults) = engine();
         let permit = granted(&engine, &op("k"), &terms()).await;
         faults.set(Call::Complete, Fault::Fails(kind));
-        let completing = tokio::spawn(async move { permit.complete(&outcome("x"), &tombstone()).await });
+        let completing = tokio::spawn(async move { permit.complete(outcome("x"), tombstone).await });
         faults.reached(Call::Complete, 3).await;
         faults.mend(Call::Complete);
         assert!(matches!(completing.await.unwrap(), Completion::Stored), "{kind:?}");
@@ -308,7 +308,7 @@ async fn a_memory_store_full_to_the_brim_still_takes_a_tombstone() {
         }
     }
     for (number, permit) in live {
-        assert!(matches!(permit.complete(&long, &tombstone()).await, Completion::Stored));
+        assert!(matches!(permit.complete(long.clone(), tombstone).await, Completion::Stored));
         assert_eq!(look(&engine, &op(&format!("k{number}"))).await, Claim::Completed(tombstone()));
     }
 }
@@ -450,7 +450,7 @@ async fn a_run_that_blocks_its_thread_is_renewed_by_another() {
             let permit = granted(&engine, &op("k"), &terms()).await;
             std::thread::sleep(4 * terms().lease); // a handler that blocks, as some do
             let lost = permit.lease_lost().is_lost();
-            assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+            assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
             lost
         }
     });
@@ -496,7 +496,7 @@ async fn live_runs_are_bounded_and_drained() {
         let engine = engine.clone();
         async move { engine.drain(Duration::from_secs(60)).await }
     });
-    assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
     assert_eq!(draining.await.unwrap().left, 0);
 }
 
@@ -510,7 +510,7 @@ async fn an_observer_sees_all_and_its_panics_change_nothing() {
     }
     let engine = Engine::observed(Faulty::new(MemoryStore::new()).0, Bounds::default(), Panics);
     let permit = granted(&engine, &op("k"), &terms()).await;
-    assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
 }
 
 #[test]
@@ -558,7 +558,7 @@ async fn several_observers_see_the_same_whatever_one_of_them_does() {
         };
         let engine = engine(if times { Arc::new(Timed(one)) } else { one });
         let permit = granted(&engine, &op("k"), &Terms::default()).await;
-        assert!(matches!(permit.complete(&outcome("x"), &tombstone()).await, Completion::Stored));
+        assert!(matches!(permit.complete(outcome("x"), tombstone).await, Completion::Stored));
         let [first, second] = seen.map(|seen| std::mem::take(&mut *seen.0.lock().unwrap()));
         assert_eq!(first, second);
         let names: Vec<_> = first.iter().map(|event| event.split([' ', '(']).next().unwrap()).collect();

@@ -51,7 +51,7 @@ async fn until_waiting(engine: &Engine<TestStore>, waiters: usize) {
 }
 
 async fn complete(permit: Permit<TestStore>) {
-    assert!(matches!(permit.complete(&outcome(), &outcome()).await, Completion::Stored));
+    assert!(matches!(permit.complete(outcome(), outcome).await, Completion::Stored));
 }
 
 #[tokio::test]

@@ -17,13 +17,14 @@ use crate::{error::BoxError, pipe::Reader};
 #[derive(Clone, Default)]
 pub(crate) struct Held {
     pub(crate) bytes: Bytes,
-    pub(crate) trailers: Option<HeaderMap>,
+    /// In a box: hardly any body has them, and each is moved often.
+    pub(crate) trailers: Option<Box<HeaderMap>>,
 }
 
 impl Held {
     fn next_frame(&mut self) -> Option<Frame<Bytes>> {
         if self.bytes.is_empty() {
-            return self.trailers.take().map(Frame::trailers);
+            return self.trailers.take().map(|trailers| Frame::trailers(*trailers));
         }
         Some(Frame::data(std::mem::take(&mut self.bytes)))
     }

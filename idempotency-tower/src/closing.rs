@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::poll_immediate;
 use idempotency_core::{
     Address, Claim, Completion, Permit, Release, Store, Vacant,
     profile::http::{Ending, OnServerError},
@@ -81,6 +82,10 @@ impl<S: Store> Closing<S> {
     pub(crate) async fn close(self, captured: Captured) -> Closed {
         let wait = self.door.policy.settle_wait;
         let mut settling = Box::pin(self.settle(captured));
+        // A store that answers at once, as one in memory does, needs no timer.
+        if let Some(closed) = poll_immediate(&mut settling).await {
+            return closed;
+        }
         match timeout(wait, &mut settling).await {
             Ok(closed) => closed,
             Err(_) => {
@@ -103,12 +108,12 @@ impl<S: Store> Closing<S> {
         };
         let release = match ending {
             Ending::Keep | Ending::KeepHead => {
-                let tombstone = draft.tombstone(door.engine.store().max_outcome_bytes());
+                let tombstone = || draft.tombstone(door.engine.store().max_outcome_bytes());
                 let outcome = match captured {
                     Captured::Whole(held) if ending == Ending::Keep => draft.whole(&door.policy, held),
-                    _ => tombstone.clone(),
+                    _ => tombstone(),
                 };
-                return completed(permit.complete(&outcome, &tombstone).await);
+                return completed(permit.complete(outcome, tombstone).await);
             }
             Ending::NotExecuted => Release::NotApplied,
             Ending::Unknown => Release::Unknown,

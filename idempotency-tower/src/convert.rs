@@ -59,9 +59,7 @@ fn replayed_fields(policy: &Policy, fields: &HeaderMap) -> Fields {
         .iter()
         .filter(|(name, _)| policy.replayed_fields.contains(name.as_str()))
         .filter(|(name, _)| !nominated.iter().any(|hop| hop.eq_ignore_ascii_case(name.as_str())))
-        .map(|(name, value)| {
-            (Bytes::copy_from_slice(name.as_ref()), Bytes::copy_from_slice(value.as_bytes()))
-        })
+        .map(|(name, value)| (name.as_str(), value.as_bytes()))
         .collect()
 }
 
@@ -72,7 +70,7 @@ pub(crate) fn replay<B>(policy: &Policy, outcome: &Outcome) -> Response<Response
             Some(response) => return mark(policy, response),
             None => Refusal::unreadable_record(),
         },
-        Ok(Stored::Omitted(head)) => match omitted(head) {
+        Ok(Stored::Omitted(head)) => match omitted(&head) {
             Some(response) => return mark(policy, response),
             None => Refusal::unreadable_record(),
         },
@@ -88,11 +86,11 @@ pub(crate) fn replay<B>(policy: &Policy, outcome: &Outcome) -> Response<Response
 fn whole<B>(answer: Answer) -> Option<Response<ResponseBody<B>>> {
     let Answer { status, headers, body, trailers } = answer;
     let trailers = match trailers {
-        Some(fields) => Some(header_map(fields)?),
+        Some(fields) => Some(Box::new(header_map(&fields)?)),
         None => None,
     };
-    let announced = trailers.as_ref().and_then(trailer_names);
-    let mut response = response(Head { status, headers }, Held { bytes: body, trailers })?;
+    let announced = trailers.as_deref().and_then(trailer_names);
+    let mut response = response(&Head { status, headers }, Held { bytes: body, trailers })?;
     if let Some(names) = announced {
         // HTTP/1.1 sends only the trailers that were announced.
         response.headers_mut().insert(header::TRAILER, names);
@@ -100,7 +98,7 @@ fn whole<B>(answer: Answer) -> Option<Response<ResponseBody<B>>> {
     Some(response)
 }
 
-fn omitted<B>(head: Head) -> Option<Response<ResponseBody<B>>> {
+fn omitted<B>(head: &Head) -> Option<Response<ResponseBody<B>>> {
     let mut response = response(head, Held::default())?;
     let headers = response.headers_mut();
     strip(headers, |name| headers::describes_body(name.as_str()));
@@ -108,14 +106,14 @@ fn omitted<B>(head: Head) -> Option<Response<ResponseBody<B>>> {
     Some(response)
 }
 
-fn response<B>(head: Head, held: Held) -> Option<Response<ResponseBody<B>>> {
+fn response<B>(head: &Head, held: Held) -> Option<Response<ResponseBody<B>>> {
     let mut response = Response::new(ResponseBody::held(held));
     let status = StatusCode::from_u16(head.status).ok()?;
     if status.is_informational() {
         return None; // no answer at all, and an upgrade least of all
     }
     *response.status_mut() = status;
-    *response.headers_mut() = header_map(head.headers)?;
+    *response.headers_mut() = header_map(&head.headers)?;
     Some(response)
 }
 
@@ -130,12 +128,12 @@ fn mark<B>(policy: &Policy, mut response: Response<ResponseBody<B>>) -> Response
 }
 
 /// The fields of a record, but for those no record may set; none when they are no header fields or too many.
-fn header_map(fields: Fields) -> Option<HeaderMap> {
+fn header_map(fields: &Fields) -> Option<HeaderMap> {
     const OUR_OWN: usize = 5;
     // Many lines may share a name, so their number is no measure of the room they need.
     let mut headers = HeaderMap::try_with_capacity(fields.len().min(64) + OUR_OWN).ok()?;
-    for (name, value) in fields {
-        let name = HeaderName::from_bytes(&name).ok()?;
+    for (name, value) in fields.iter() {
+        let name = HeaderName::from_bytes(name).ok()?;
         let value = HeaderValue::from_maybe_shared(value).ok()?;
         if !headers::is_never_replayed(name.as_str()) {
             headers.try_append(name, value).ok()?;
@@ -169,9 +167,9 @@ impl Draft {
         self.answer.body_room(max_outcome_bytes)
     }
 
-    pub(crate) fn whole(self, policy: &Policy, held: Held) -> Outcome {
+    pub(crate) fn whole(&self, policy: &Policy, held: Held) -> Outcome {
         let trailers = held.trailers.as_ref().map(|trailers| replayed_fields(policy, trailers));
-        Answer { body: held.bytes, trailers, ..self.answer }.encode()
+        Answer { body: held.bytes, trailers, ..self.answer.clone() }.encode()
     }
 
     /// What stands for an answer that is not kept: as much of its head as fits into `max_outcome_bytes`, and its status
@@ -180,14 +178,14 @@ impl Draft {
         let Answer { status, ref headers, .. } = self.answer;
         if self.omit_body {
             let describes_body = |name| str::from_utf8(name).is_ok_and(headers::describes_body);
-            let headers = headers.iter().filter(|(name, _)| !describes_body(name)).cloned().collect();
+            let headers = headers.iter().filter(|(name, _)| !describes_body(name)).collect();
             let head = Head { status, headers };
             if head.encoded_len() <= max_outcome_bytes {
                 return head.encode();
             }
         }
-        let location = headers.iter().find(|(name, _)| name == header::LOCATION.as_str());
-        let located = Tombstone { status, location: location.map(|(_, value)| value.clone()) };
+        let location = headers.iter().find(|(name, _)| *name == header::LOCATION.as_str().as_bytes());
+        let located = Tombstone { status, location: location.map(|(_, value)| value) };
         if located.encoded_len() <= max_outcome_bytes {
             return located.encode();
         }

@@ -32,14 +32,16 @@ use crate::{
     unrecorded::{Turn, run_unrecorded},
 };
 
-pub(crate) async fn exchange<I, S, Q, P>(
+// A block has room for what it captures once, an `async fn` twice; and every guarded request pays for the size of this
+// future, and moves it.
+pub(crate) fn exchange<I, S, Q, P>(
     mut inner: I,
     door: Arc<DoorState<S>>,
     key: Key,
     incoming: Request<Q>,
     presence: Arc<Presence>,
     span: RequestSpan,
-) -> Result<Response<ResponseBody<P>>, I::Error>
+) -> impl Future<Output = Result<Response<ResponseBody<P>>, I::Error>>
 where
     I: Service<Request<RequestBody<Q>>, Response = Response<P>> + Clone + Send + 'static,
     I::Future: Send + 'static,
@@ -51,50 +53,77 @@ where
     S: Store,
 {
     let (mut parts, body) = incoming.into_parts();
+    async move {
+        let (op, held) = match prepare(&door, &parts, body, &key).await {
+            Prepared::Asks(op, held) => (op, held),
+            Prepared::OwnRun(body) => {
+                span.verdict("passed");
+                let passing = inner.call(Request::from_parts(parts, RequestBody::unread(body)));
+                return Ok(Box::pin(passing).await?.map(ResponseBody::own));
+            }
+            Prepared::Refused(refusal) => return Ok(turn_away(&door.policy, &refusal, &span)),
+        };
+        span.operation(op.address());
+        let patience = Patience::of(&door.policy, &parts.headers);
+        let inner = if patience.is_some() { unready(inner) } else { inner };
+        let permit = match claim(&door, &op, patience, &presence, &span).await {
+            Claimed::Run(permit) => permit,
+            Claimed::RunUnrecorded(turn) => {
+                parts.extensions.remove::<Attempt>();
+                return Box::pin(run_unrecorded(inner, request(parts, held), turn, &door)).await;
+            }
+            Claimed::Answer(answer) => return Ok(answer),
+        };
+        span.granted(permit.lease());
+        let outer = parts.extensions.remove::<Attempt>();
+        parts.extensions.insert(Attempt {
+            key,
+            lease: *permit.lease(),
+            lease_lost: permit.lease_lost(),
+            outer: outer.map(Arc::new),
+        });
+        run(inner, request(parts, held), permit, door, presence).await
+    }
+}
+
+/// What a request turns out to be before anything is claimed.
+#[expect(clippy::large_enum_variant, reason = "the large one is every request's way")]
+enum Prepared<B> {
+    Asks(Operation, Held),
+    /// Its record is held by a layer further out: the body is unread.
+    OwnRun(B),
+    Refused(Refusal),
+}
+
+/// The steps up to the operation: scope, declared size, body, fingerprint.
+async fn prepare<S, B>(door: &DoorState<S>, parts: &Parts, body: B, key: &Key) -> Prepared<B>
+where
+    S: Store,
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     let policy = &door.policy;
-    let caller = match policy.callers.identify(&parts) {
+    let caller = match policy.callers.identify(parts) {
         Ok(caller) => caller,
-        Err(refusal) => return Ok(turn_away(policy, &refusal, &span)),
+        Err(refusal) => return Prepared::Refused(refusal),
     };
-    if is_own_run(&door, &parts, &caller.scope, &key).await {
-        drop(caller);
-        span.verdict("passed");
-        let request = Request::from_parts(parts, RequestBody::unread(body));
-        return Ok(inner.call(request).await?.map(ResponseBody::own));
+    if let Some(outer) = parts.extensions.get::<Attempt>()
+        && Box::pin(is_own_run(door, outer, &caller.scope, key)).await
+    {
+        return Prepared::OwnRun(body);
     }
     let held = match read(body, policy.max_request_bytes).await {
         Ok(held) => held,
-        Err(refusal) => return Ok(turn_away(policy, &refusal, &span)),
+        Err(refusal) => return Prepared::Refused(refusal),
     };
-    let op = match operation(Door::Http, policy, &parts, &key, &caller, &held.bytes) {
-        Ok(op) => op,
-        Err(refusal) => return Ok(turn_away(policy, &refusal, &span)),
-    };
-    drop(caller);
-    let outer = parts.extensions.remove::<Attempt>();
-    span.operation(op.address());
-    let patience = Patience::of(policy, &parts.headers);
-    let inner = if patience.is_some() { unready(inner) } else { inner };
-    let permit = match claim(&door, &op, patience, &presence, &span).await {
-        Claimed::Run(permit) => permit,
-        Claimed::RunUnrecorded(turn) => {
-            return Box::pin(run_unrecorded(inner, request(parts, held), turn, &door)).await;
-        }
-        Claimed::Answer(answer) => return Ok(answer),
-    };
-    span.granted(permit.lease());
-    parts.extensions.insert(Attempt {
-        key,
-        lease: *permit.lease(),
-        lease_lost: permit.lease_lost(),
-        outer: outer.map(Arc::new),
-    });
-    run(inner, request(parts, held), permit, door, presence).await
+    match operation(Door::Http, policy, parts, key, &caller, &held.bytes) {
+        Ok(op) => Prepared::Asks(op, held),
+        Err(refusal) => Prepared::Refused(refusal),
+    }
 }
 
 /// Whether a layer further out holds the very record that this one would claim: here the run would be refused by itself.
-async fn is_own_run<S: Store>(door: &DoorState<S>, parts: &Parts, scope: &Scope, key: &Key) -> bool {
-    let Some(outer) = parts.extensions.get::<Attempt>() else { return false };
+async fn is_own_run<S: Store>(door: &DoorState<S>, outer: &Attempt, scope: &Scope, key: &Key) -> bool {
     let address = Address::new(Door::Http, scope, key);
     for lease in outer.leases().filter(|lease| lease.address == address) {
         // On another store the same address is another record. Only where a lease stands can it be renewed, here by nothing.

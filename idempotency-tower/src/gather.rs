@@ -121,7 +121,7 @@ where
 struct Gathered {
     first: Bytes,
     joined: BytesMut,
-    trailers: Option<HeaderMap>,
+    trailers: Option<Box<HeaderMap>>,
 }
 
 impl Gathered {

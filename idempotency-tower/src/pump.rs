@@ -34,7 +34,7 @@ pub(crate) struct Pump<S: Store, P> {
     closing: Option<Closing<S>>,
     cap: usize,
     copy: BytesMut,
-    trailers: Option<HeaderMap>,
+    trailers: Option<Box<HeaderMap>>,
     marker: HeaderName,
     declared: Option<u64>,
     seen: u64,
@@ -186,7 +186,7 @@ where
             return taken_over();
         }
         self.writer.write(&std::mem::take(&mut self.withheld));
-        End::Whole(self.trailers.take())
+        End::Whole(self.trailers.take().map(|trailers| *trailers))
     }
 
     async fn break_off(&mut self, captured: Captured, error: BoxError) -> End {

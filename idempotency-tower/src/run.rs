@@ -2,7 +2,6 @@
 
 use std::{
     any::Any,
-    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
@@ -16,6 +15,7 @@ use idempotency_core::{
     Address, Claim, Permit, Store, Vacant,
     profile::http::{Code, Ending, Refusal, ending_of},
 };
+use tower::util::Oneshot;
 use tower_service::Service;
 
 use crate::{
@@ -33,23 +33,38 @@ use crate::{
     refusal::refuse,
 };
 
-pub(crate) async fn run<I, S, Q, P>(
+/// Calls the inner service, then makes its answer the run's. One future follows the other in the same place.
+pub(crate) fn run<I, S, Q, P>(
     inner: I,
     request: Request<RequestBody<Q>>,
     permit: Permit<S>,
     door: Arc<DoorState<S>>,
     presence: Arc<Presence>,
-) -> Result<Response<ResponseBody<P>>, I::Error>
+) -> impl Future<Output = Result<Response<ResponseBody<P>>, I::Error>>
 where
     I: Service<Request<RequestBody<Q>>, Response = Response<P>>,
     P: Body<Data = Bytes> + Send + 'static,
     P::Error: Into<BoxError>,
     S: Store,
 {
+    call(inner, request).then(move |called| conclude(called, permit, door, presence))
+}
+
+async fn conclude<S, P, E>(
+    called: Called<P, E>,
+    permit: Permit<S>,
+    door: Arc<DoorState<S>>,
+    presence: Arc<Presence>,
+) -> Result<Response<ResponseBody<P>>, E>
+where
+    P: Body<Data = Bytes> + Send + 'static,
+    P::Error: Into<BoxError>,
+    S: Store,
+{
     let address = permit.lease().address;
-    match call(inner, request).await {
+    match called {
         Ok(Ok(response)) => {
-            let finished = AssertUnwindSafe(finish(response, permit, Arc::clone(&door), &presence));
+            let finished = AssertUnwindSafe(finish(response, permit, &door, &presence));
             Ok(finished.catch_unwind().await.unwrap_or_else(|_| {
                 log::panicked(&address);
                 refuse(&door.policy, &Refusal::panicked())
@@ -57,12 +72,12 @@ where
         }
         Ok(Err(error)) => {
             log::inner_failed(&address);
-            Box::pin(fail(permit, door)).await;
+            Box::pin(fail(permit, &door)).await;
             Err(error)
         }
         Err(_) => {
             log::panicked(&address);
-            Box::pin(fail(permit, Arc::clone(&door))).await;
+            Box::pin(fail(permit, &door)).await;
             Ok(refuse(&door.policy, &Refusal::panicked()))
         }
     }
@@ -72,31 +87,33 @@ where
 // future, and moves it.
 
 /// Calls the inner service once it is ready; a panic is caught.
-pub(crate) async fn call<I, R>(mut inner: I, request: R) -> Result<Result<I::Response, I::Error>, Panic>
+pub(crate) fn call<I, R>(
+    inner: I,
+    request: R,
+) -> impl Future<Output = Result<Result<I::Response, I::Error>, Panic>>
 where
     I: Service<R>,
 {
-    let answered = async {
-        poll_fn(|cx| inner.poll_ready(cx)).await?;
-        inner.call(request).await
-    };
-    AssertUnwindSafe(answered).catch_unwind().await
+    AssertUnwindSafe(Oneshot::new(inner, request)).catch_unwind()
 }
+
+/// What became of the call: an answer, the inner service's error, or a panic.
+type Called<P, E> = Result<Result<Response<P>, E>, Panic>;
 
 type Panic = Box<dyn Any + Send>;
 
 /// A run without an answer ends as a server error; where those are kept, a tombstone stands for the answer.
-async fn fail<S: Store>(permit: Permit<S>, door: Arc<DoorState<S>>) {
+async fn fail<S: Store>(permit: Permit<S>, door: &Arc<DoorState<S>>) {
     let ending = door.policy.on_server_error.ending();
     let draft = Draft::new(&door.policy, StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
     // Whoever took its place, this caller learns that its run failed.
-    let _ = Closing::new(permit, ending, draft, door).close(Captured::TooLarge).await;
+    let _ = Closing::new(permit, ending, draft, Arc::clone(door)).close(Captured::TooLarge).await;
 }
 
 async fn finish<S, P>(
     response: Response<P>,
     permit: Permit<S>,
-    door: Arc<DoorState<S>>,
+    door: &Arc<DoorState<S>>,
     presence: &Presence,
 ) -> Response<ResponseBody<P>>
 where
@@ -107,7 +124,7 @@ where
     let (mut head, body) = response.into_parts();
     let Ok(exact) = exact_length(&body) else {
         log::panicked(&permit.lease().address);
-        Box::pin(fail(permit, Arc::clone(&door))).await;
+        Box::pin(fail(permit, door)).await;
         return refuse(&door.policy, &Refusal::panicked());
     };
     strip_markers(&mut head.headers, &door.policy.replayed_header);
@@ -116,7 +133,7 @@ where
     let said = head.extensions.get::<Ending>().copied(); // left where it is, for a layer around this one
     let ending = said.unwrap_or_else(|| ending_of(head.status.as_u16(), door.policy.on_server_error));
     let draft = Draft::new(&door.policy, head.status, &head.headers);
-    let closing = Closing::new(permit, ending, draft, door);
+    let closing = Closing::new(permit, ending, draft, Arc::clone(door));
     if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return Box::pin(upgrade(head, body, closing)).await;
     }

@@ -102,7 +102,7 @@ fn granted<G>(claim: Claim<G>) -> Option<G> {
 async fn note<S: Store>(permit: Permit<S>, ending: Ending) {
     let noted = Tombstone { status: 200, location: None }.encode();
     match ending {
-        Ending::Keep | Ending::KeepHead => drop(permit.complete(&noted, &noted).await),
+        Ending::Keep | Ending::KeepHead => drop(permit.complete(noted.clone(), || noted).await),
         Ending::NotExecuted => drop(permit.release(Release::NotApplied).await),
         Ending::Unknown => drop(permit.release(Release::Unknown).await),
     }

@@ -15,17 +15,16 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use self::wire::{Reader, fields_len, framed_len, put_fields, put_framed, varint_len};
+pub use self::fields::Fields;
+use self::wire::{Reader, framed_len, put_framed, varint_len};
 use crate::{Form, Media, Outcome};
 
+mod fields;
 mod wire;
 
 const FORMAT: u8 = 1;
 /// Format, kind and status.
 const PREFIX_BYTES: usize = 4;
-
-/// Header or trailer fields: names in lower case, order and repeats kept.
-pub type Fields = Vec<(Bytes, Bytes)>;
 
 /// A whole answer, as every replay gives it back. [`headers::is_replayed`](super::headers::is_replayed) says which
 /// fields belong in it.
@@ -49,10 +48,10 @@ impl Answer {
     pub fn encode(&self) -> Outcome {
         let kind = if self.trailers.is_some() { Kind::WholeWithTrailers } else { Kind::Whole };
         let mut out = start(self.encoded_len(), kind, self.status);
-        put_fields(&mut out, &self.headers);
+        self.headers.put(&mut out);
         put_framed(&mut out, &self.body);
         if let Some(trailers) = &self.trailers {
-            put_fields(&mut out, trailers);
+            trailers.put(&mut out);
         }
         Outcome::whole(Self::MEDIA, out)
     }
@@ -60,8 +59,8 @@ impl Answer {
     /// The length of [`encode`](Self::encode)'s bytes, to hold against
     /// [`Store::max_outcome_bytes`](crate::Store::max_outcome_bytes).
     pub fn encoded_len(&self) -> usize {
-        let trailers = self.trailers.as_ref().map_or(0, fields_len);
-        PREFIX_BYTES + fields_len(&self.headers) + framed_len(self.body.len()) + trailers
+        let trailers = self.trailers.as_ref().map_or(0, Fields::stored_len);
+        PREFIX_BYTES + self.headers.stored_len() + framed_len(self.body.len()) + trailers
     }
 
     /// The longest body, in bytes, with which this answer's other parts still fit into `max_outcome_bytes`.
@@ -85,13 +84,13 @@ impl Head {
     /// The tombstone that replays without a body.
     pub fn encode(&self) -> Outcome {
         let mut out = start(self.encoded_len(), Kind::Omitted, self.status);
-        put_fields(&mut out, &self.headers);
+        self.headers.put(&mut out);
         Outcome::tombstone(Answer::MEDIA, out)
     }
 
     /// The length of [`encode`](Self::encode)'s bytes.
     pub fn encoded_len(&self) -> usize {
-        PREFIX_BYTES + fields_len(&self.headers)
+        PREFIX_BYTES + self.headers.stored_len()
     }
 }
 
@@ -128,7 +127,7 @@ impl fmt::Debug for Answer {
             .field("status", &self.status)
             .field("headers", &self.headers.len())
             .field("body_bytes", &self.body.len())
-            .field("trailers", &self.trailers.as_ref().map(Vec::len))
+            .field("trailers", &self.trailers.as_ref().map(Fields::len))
             .finish()
     }
 }
@@ -181,12 +180,12 @@ impl Stored {
         }
         let stored = match kind {
             Kind::Whole | Kind::WholeWithTrailers => {
-                let (headers, body) = (reader.fields()?, reader.framed()?);
+                let (headers, body) = (Fields::read(&mut reader)?, reader.framed()?);
                 let has_trailers = matches!(kind, Kind::WholeWithTrailers);
-                let trailers = has_trailers.then(|| reader.fields()).transpose()?;
+                let trailers = has_trailers.then(|| Fields::read(&mut reader)).transpose()?;
                 Self::Whole(Answer { status, headers, body, trailers })
             }
-            Kind::Omitted => Self::Omitted(Head { status, headers: reader.fields()? }),
+            Kind::Omitted => Self::Omitted(Head { status, headers: Fields::read(&mut reader)? }),
             Kind::Tombstone => Self::Tombstone(Tombstone { status, location: None }),
             Kind::TombstoneWithLocation => {
                 Self::Tombstone(Tombstone { status, location: Some(reader.framed()?) })

@@ -1,10 +1,7 @@
 use super::*;
 
 fn fields(pairs: &[(&'static str, &'static str)]) -> Fields {
-    pairs
-        .iter()
-        .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::from_static(value.as_bytes())))
-        .collect()
+    pairs.iter().copied().collect()
 }
 
 fn sample() -> Answer {

@@ -1,16 +1,10 @@
 //! Lengths, framed bytes and fields, written and read back.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
-use super::{AnswerError, Fields};
-
-pub(super) fn put_fields(out: &mut Vec<u8>, fields: &Fields) {
-    put_varint(out, fields.len());
-    for (name, value) in fields {
-        put_framed(out, name);
-        put_framed(out, value);
-    }
-}
+use super::AnswerError;
 
 pub(super) fn put_framed(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len());
@@ -23,11 +17,6 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: usize) {
         number >>= 7;
     }
     out.push(number as u8);
-}
-
-pub(super) fn fields_len(fields: &Fields) -> usize {
-    let each = fields.iter().map(|(name, value)| framed_len(name.len()) + framed_len(value.len()));
-    varint_len(fields.len()) + each.sum::<usize>()
 }
 
 pub(super) const fn framed_len(len: usize) -> usize {
@@ -45,40 +34,40 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A field's fewest bytes: two lengths and a name, which is never empty.
-    const FEWEST_FIELD_BYTES: usize = 3;
-
     pub(super) const fn new(bytes: &'a Bytes) -> Self {
         Self { bytes, at: 0 }
     }
 
-    pub(super) fn fields(&mut self) -> Result<Fields, AnswerError> {
-        let count = self.varint()?;
-        if count > self.left() / Self::FEWEST_FIELD_BYTES {
-            return Err(AnswerError::Length);
-        }
-        let mut fields = Fields::with_capacity(count);
-        for _ in 0..count {
-            let name = self.framed()?;
-            if name.is_empty() {
-                return Err(AnswerError::Length);
-            }
-            fields.push((name, self.framed()?));
-        }
-        Ok(fields)
+    pub(super) fn framed(&mut self) -> Result<Bytes, AnswerError> {
+        self.framed_range().map(|range| self.bytes.slice(range))
     }
 
-    pub(super) fn framed(&mut self) -> Result<Bytes, AnswerError> {
+    /// The same, without a share in the memory.
+    pub(super) fn slice(&mut self) -> Result<&'a [u8], AnswerError> {
+        self.framed_range().map(|range| &self.bytes[range])
+    }
+
+    /// All that `read` reads.
+    pub(super) fn taken(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<(), AnswerError>,
+    ) -> Result<Bytes, AnswerError> {
+        let start = self.at;
+        read(self)?;
+        Ok(self.bytes.slice(start..self.at))
+    }
+
+    fn framed_range(&mut self) -> Result<Range<usize>, AnswerError> {
         let len = self.varint()?;
         if len > self.left() {
             return Err(AnswerError::Length);
         }
         let start = self.at;
         self.at += len;
-        Ok(self.bytes.slice(start..self.at))
+        Ok(start..self.at)
     }
 
-    fn varint(&mut self) -> Result<usize, AnswerError> {
+    pub(super) fn varint(&mut self) -> Result<usize, AnswerError> {
         let mut number: usize = 0;
         for shift in (0..usize::BITS).step_by(7) {
             let byte = self.byte()?;
