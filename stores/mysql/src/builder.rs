@@ -57,10 +57,10 @@ impl MySqlStoreBuilder {
         self
     }
 
-    /// How long a call waits for a connection, and goes on sending a statement that lost against others: 1.5 s unless
-    /// set, at most an hour. Connections that the store opens itself also wait no longer than this, in whole seconds
-    /// and at least one, for a row that somebody holds locked. Keep it below the engine's store timeout (2 s), or a call
-    /// that would be told that nothing was applied is cut short instead.
+    /// How long a call takes at most: 1.5 s unless set, at most an hour. One that got no connection by then was not
+    /// applied; of one that got no answer nobody knows. Connections that the store opens itself wait for a row that
+    /// somebody holds locked for that many whole seconds, and at least one, after which nothing was applied either.
+    /// Keep it below the engine's store timeout (2 s), or a call that would be told so is cut short instead.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience.min(MOST_PATIENCE);
         self

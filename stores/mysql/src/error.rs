@@ -178,6 +178,8 @@ const READ_ONLY_TRANSACTION: u16 = 1792;
 const READ_ONLY_MODE: u16 = 1836;
 const CONNECTION_KILLED: u16 = 1927;
 const STATEMENT_TIMEOUT: u16 = 1969;
+const CHECK_VIOLATED: u16 = 3819; // MySQL's
+const CONSTRAINT_FAILED: u16 = 4025; // MariaDB's
 const RECORD_CHANGED: u16 = 1020; // MariaDB's, under innodb_snapshot_isolation
 const QUERY_TIMEOUT: u16 = 3024;
 
@@ -223,6 +225,8 @@ const fn kind_of_number(number: u16) -> StoreErrorKind {
         DISK_FULL | TABLE_FULL => StoreErrorKind::Full,
         PACKET_TOO_LARGE | TOO_LONG => StoreErrorKind::TooLarge,
         NO_SUCH_TABLE | UNKNOWN_COLUMN | NO_DEFAULT => StoreErrorKind::Schema,
+        // No statement writes what the table's check refuses: it was met.
+        CHECK_VIOLATED | CONSTRAINT_FAILED => StoreErrorKind::Corrupt,
         _ => StoreErrorKind::Refused,
     }
 }

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use idempotency_core::{Fate, StoreError};
+use idempotency_core::{Fate, StoreError, StoreErrorKind};
 use sqlx::{
     Either, Execute, Executor, MySql, MySqlConnection, MySqlPool, mysql::MySqlRow, pool::PoolConnection,
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::{is_worth_keeping, lost_a_conflict, not_sent, sent};
 
 /// How often a statement is sent that loses against others. One of those who met went on each time.
 const TIMES: u32 = 20;
 
-/// The pool, and how long a call waits for one of its connections.
+/// The pool, and how long a call takes at most.
 #[derive(Debug, Clone)]
 pub(crate) struct Lines {
     pool: MySqlPool,
@@ -31,12 +31,17 @@ impl Lines {
     }
 
     pub(crate) async fn open(&self) -> Result<Line, sqlx::Error> {
-        let connection = timeout(self.patience, self.pool.acquire()).await;
-        Ok(Line(Some(connection.unwrap_or(Err(sqlx::Error::PoolTimedOut))?)))
+        self.open_until(Instant::now() + self.patience).await
     }
 
-    /// Sends what `statement` makes on a connection of its own, once more when it lost against others, and reads the
-    /// whole answer.
+    async fn open_until(&self, deadline: Instant) -> Result<Line, sqlx::Error> {
+        let connection = timeout_at(deadline, self.pool.acquire()).await;
+        let connection = connection.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
+        Ok(Line { connection: Some(connection), patience: self.patience })
+    }
+
+    /// Sends what `statement` makes on a connection of its own and reads the whole answer; once more, while there is
+    /// time, when it lost against others.
     pub(crate) async fn ask<'q, E>(&self, statement: impl Fn() -> E) -> Result<Answer, StoreError>
     where
         E: Execute<'q, MySql> + 'q,
@@ -44,8 +49,10 @@ impl Lines {
         let deadline = Instant::now() + self.patience;
         let mut times = 1;
         loop {
-            let mut line = self.open().await.map_err(not_sent)?;
-            match ask(line.connection(), statement()).await {
+            let mut line = self.open_until(deadline).await.map_err(not_sent)?;
+            let begun = Instant::now();
+            let answer = timeout_at(deadline, ask(line.connection(), statement())).await;
+            match answer.map_err(|_| too_late())? {
                 Ok(answer) => {
                     line.keep();
                     return Ok(answer);
@@ -54,7 +61,9 @@ impl Lines {
                     if is_worth_keeping(&cut.error) {
                         line.keep();
                     }
-                    if !cut.is_conflict() || times == TIMES || Instant::now() >= deadline {
+                    // Who waited long for a lock would be cut short the next time, and not know what became of it.
+                    let in_time = Instant::now() + begun.elapsed() < deadline;
+                    if !(cut.is_conflict() && in_time && times < TIMES) {
                         return Err(cut.into());
                     }
                     times += 1;
@@ -65,24 +74,30 @@ impl Lines {
 }
 
 /// A connection that is closed when it is dropped before the answer was read: the driver may have stopped within a
-/// packet, and would give the next caller what is left of it.
+/// packet, and would take the rest of it for the next caller's answer.
 #[derive(Debug)]
-pub(crate) struct Line(Option<PoolConnection<MySql>>);
+pub(crate) struct Line {
+    connection: Option<PoolConnection<MySql>>,
+    patience: Duration,
+}
 
 impl Line {
     pub(crate) fn connection(&mut self) -> &mut MySqlConnection {
-        self.0.as_mut().expect("a line has its connection until it is kept or dropped")
+        self.connection.as_mut().expect("a line has its connection until it is kept or dropped")
     }
 
-    /// Gives the connection back to its pool.
+    /// Gives the connection back to its pool. The pool asks first whether it still lives, and would wait for the answer
+    /// for ever.
     pub(crate) fn keep(mut self) {
-        self.0 = None;
+        if let Some(mut connection) = self.connection.take() {
+            tokio::spawn(timeout(self.patience, connection.return_to_pool()));
+        }
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        drop(self.0.take().map(PoolConnection::detach));
+        drop(self.connection.take().map(PoolConnection::detach));
     }
 }
 
@@ -134,4 +149,9 @@ where
             Err(error) => return Err(Cut { error, late: answer.statements > 0 }),
         }
     }
+}
+
+/// No answer in time: nobody knows what became of the statement.
+fn too_late() -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown)
 }
