@@ -1,6 +1,6 @@
 //! What is graded, and how its time passes.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use idempotency_core::{Inspect, Store, clock::ManualClock};
 
@@ -19,9 +19,15 @@ pub trait Candidate: Send + Sync + 'static {
 
     /// How many steps the history that is compared with the machine takes; the one of many holders at once takes a
     /// tenth. The default is 100,000, a few seconds for a store in memory. Under [`Time::Real`] both take a few
-    /// hundred, whatever this says.
+    /// hundred, whatever this says. Below 10,000 the races are run 5 times instead of 20.
     fn steps(&self) -> u32 {
         100_000
+    }
+
+    /// By how much the store's clock may be set, forth or back, while a law runs under [`Time::Real`]. The default is
+    /// 2 ms, for a clock that a host keeps right; a law lets it be a small part of 300 ms.
+    fn clock_steps(&self) -> Duration {
+        Duration::from_millis(2)
     }
 }
 

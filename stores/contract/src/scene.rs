@@ -17,12 +17,19 @@ pub(crate) struct Scene<S> {
     pub(crate) time: Time,
     pub(crate) expiry: Expiry,
     pub(crate) steps: u32,
+    pub(crate) clock_steps: Duration,
 }
 
 impl<S: Store + Inspect> Scene<S> {
     pub(crate) async fn open<C: Candidate<Store = S>>(candidate: &C) -> Self {
         let Bench { store, time } = candidate.open().await;
-        Self { store, time, expiry: candidate.expiry(), steps: candidate.steps() }
+        let (expiry, steps, clock_steps) = (candidate.expiry(), candidate.steps(), candidate.clock_steps());
+        Self { store, time, expiry, steps, clock_steps }
+    }
+
+    /// How often a race is run.
+    pub(crate) const fn rounds(&self) -> std::ops::Range<u32> {
+        if self.steps < 10_000 { 0..5 } else { 0..20 }
     }
 
     /// A time that a law lets pass: short where it must be slept.

@@ -28,6 +28,8 @@ pub(super) struct Watch {
     time: Time,
     /// How far the store's clock is ahead of the host's, in microseconds: at least and at most.
     ahead: (i64, i64),
+    /// By how many microseconds it may be set meanwhile.
+    steps: i64,
 }
 
 impl Watch {
@@ -42,20 +44,19 @@ impl Watch {
             return Err(Violation::new("a claimed record is in flight", &record));
         };
         let shown = signed(until.as_micros()) - signed(as_micros(LONG));
-        let watch = Self { time: scene.time.clone(), ahead: (shown - after, shown - before) };
+        let steps = signed(as_micros(scene.clock_steps));
+        let watch = Self { time: scene.time.clone(), ahead: (shown - after, shown - before), steps };
         Ok((watch, Model { records: BTreeMap::from([(*op.address(), record)]) }))
     }
 
     /// The window of a call that began at `began` on the host's clock and has just ended.
     pub(super) fn window(&self, began: i64) -> Window {
-        /// A host's clock may be corrected by this much meanwhile.
-        const SLACK: i64 = 2_000;
         let at = |micros: i64| Timestamp::from_micros(micros.max(0) as u64);
         match &self.time {
             Time::Manual(clock) => Window { earliest: clock.now(), latest: clock.now() },
             Time::Real => Window {
-                earliest: at(began + self.ahead.0 - SLACK),
-                latest: at(host_micros() + self.ahead.1 + SLACK),
+                earliest: at(began + self.ahead.0 - self.steps),
+                latest: at(host_micros() + self.ahead.1 + self.steps),
             },
         }
     }
