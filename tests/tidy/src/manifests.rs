@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::Offence;
 
 /// Everything `idempotency-core` is built on.
-pub const CORE_DEPENDENCIES: [&str; 10] = [
+pub const CORE_DEPENDENCIES: [&str; 11] = [
     "blake3",
     "bytes",
     "futures-util",
