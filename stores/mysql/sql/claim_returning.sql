@@ -1,2 +1,2 @@
 -- Of MariaDB: the record that stands now.
-RETURNING {record_columns}, {now} AS read_at
+RETURNING {record_columns}, CAST({now} AS SIGNED) AS read_at

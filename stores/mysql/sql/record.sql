@@ -1,2 +1,2 @@
 -- ? address.
-SELECT {record_columns}, {now} AS read_at FROM {records} WHERE address = ?
+SELECT {record_columns}, CAST({now} AS SIGNED) AS read_at FROM {records} WHERE address = ?
