@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, MySql, RawSql, SqlSafeStr, SqlStr, mysql::MySqlArgumen
 use crate::table::Table;
 
 /// How many records one purging statement removes: few enough that a claim hardly waits for it.
-pub(crate) const PURGE_BATCH: usize = 500;
+pub(crate) const PURGE_BATCH: u32 = 500;
 
 /// What a `?` stands for.
 #[derive(Debug, Clone, Copy)]
@@ -129,9 +129,8 @@ impl Statements {
             resolve_applied: fit(include_str!("../sql/resolve_applied.sql")),
             resolve_not_applied: fit(include_str!("../sql/resolve_not_applied.sql")),
             due: fit(include_str!("../sql/due.sql")),
-            remove: fit(
-                &include_str!("../sql/remove.sql").replace("{addresses}", &["?"; PURGE_BATCH].join(", "))
-            ),
+            remove: fit(&include_str!("../sql/remove.sql")
+                .replace("{addresses}", &["?"; PURGE_BATCH as usize].join(", "))),
             list: fit(include_str!("../sql/list.sql")),
             list_in_doubt: fit(include_str!("../sql/list_in_doubt.sql")),
         }

@@ -1,6 +1,6 @@
 //! The store: each call binds its values to one deciding statement.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use idempotency_core::{
     Address, Bells, Bid, Claim, Fate, Keep, Lease, Notify, Operation, Outcome, Phase, Record, Release,
@@ -168,9 +168,14 @@ impl Store for MySqlStore {
     async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
         let mut removed = 0;
         while removed < at_most {
-            match self.purge_batch(at_most - removed).await {
-                Ok(0) => break,
-                Ok(count) => removed += count,
+            let batch = PURGE_BATCH.min(at_most - removed);
+            match self.purge_batch(batch).await {
+                Ok(Purged { found, removed: count }) => {
+                    removed += count;
+                    if found < batch || count == 0 {
+                        break;
+                    }
+                }
                 Err(error) if removed == 0 => return Err(error),
                 Err(_) => break,
             }
@@ -234,16 +239,16 @@ impl MySqlStore {
     }
 
     /// Removes what is due, at most a batch.
-    async fn purge_batch(&self, at_most: u32) -> Result<u32, StoreError> {
-        let batch = i64::from(at_most).min(PURGE_BATCH as i64);
-        let due = self.lines.ask(|| self.statements.due.with([Value::Integer(batch)])).await?;
+    async fn purge_batch(&self, at_most: u32) -> Result<Purged, StoreError> {
+        let due = self.lines.ask(|| self.statements.due.with([Value::Integer(at_most.into())])).await?;
         let addresses: Vec<&[u8]> = due.rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
-        let Some(last) = addresses.last() else { return Ok(0) };
+        let found = u32::try_from(addresses.len()).unwrap_or(at_most);
+        let Some(last) = addresses.last() else { return Ok(Purged { found, removed: 0 }) };
         // Always as many as the statement has room for, so that it is prepared once.
-        let places = addresses.iter().chain(std::iter::repeat(last)).take(PURGE_BATCH);
+        let places = addresses.iter().chain(iter::repeat(last)).take(PURGE_BATCH as usize);
         let values: Vec<_> = places.map(|address| Value::Bytes(address)).collect();
         let done = self.lines.ask(|| self.statements.remove.with(values.iter().copied())).await?;
-        Ok(u32::try_from(done.matched).unwrap_or(at_most))
+        Ok(Purged { found, removed: u32::try_from(done.matched).unwrap_or(at_most) })
     }
 
     pub(crate) fn check_size(&self, outcome: &Outcome) -> Result<(), StoreError> {
@@ -257,6 +262,12 @@ impl MySqlStore {
     pub(crate) fn ring(&self, address: &Address) {
         self.bells.ring(address);
     }
+}
+
+/// What one batch of a purge came to.
+struct Purged {
+    found: u32,
+    removed: u32,
 }
 
 /// Wakes for endings by this store and its clones; those of another process are found by looking.
