@@ -46,7 +46,8 @@ async fn waits(connection: &mut MySqlConnection, table: &str, count: i64) {
     );
     let begun = std::time::Instant::now();
     loop {
-        let seen: i64 = sqlx::query_scalar(AssertSqlSafe(waiting.clone())).fetch_one(&mut *connection).await.unwrap();
+        let seen: i64 =
+            sqlx::query_scalar(AssertSqlSafe(waiting.clone())).fetch_one(&mut *connection).await.unwrap();
         if seen >= count {
             return;
         }
@@ -253,7 +254,10 @@ async fn a_renewal_that_waits_through_the_end_of_summer_time_is_an_hour_neither_
     let held = claim(&store, "held").await;
     let begun = clock_of(&mut clock).await;
     assert_eq!(begun.1, 2, "the server was too slow: summer time has ended already");
-    assert!(held.fence.as_u64() <= begun.0.as_micros(), "the hour that comes twice was taken for its second time");
+    assert!(
+        held.fence.as_u64() <= begun.0.as_micros(),
+        "the hour that comes twice was taken for its second time"
+    );
 
     other.execute("BEGIN; SELECT * FROM idempotency_records FOR UPDATE").await.unwrap();
     let renewal = spawn({
@@ -272,7 +276,10 @@ async fn a_renewal_that_waits_through_the_end_of_summer_time_is_an_hour_neither_
     assert_eq!(renewal.await.unwrap().unwrap(), Settled::Applied);
     let record = store.find(&held.address).await.unwrap().unwrap();
     let (after, _) = clock_of(&mut clock).await;
-    assert!((changed.0.plus(2 * DAY)..=after.plus(2 * DAY)).contains(&until(&record)), "{record:?} {changed:?}");
+    assert!(
+        (changed.0.plus(2 * DAY)..=after.plus(2 * DAY)).contains(&until(&record)),
+        "{record:?} {changed:?}"
+    );
 
     // In the hour that comes twice, too, a lease is as long as it is.
     let Claim::InFlight { left } = store.claim(&operation("held", b"body"), &bid()).await.unwrap() else {
