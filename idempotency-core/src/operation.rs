@@ -142,7 +142,8 @@ impl fmt::Debug for Address {
 pub struct Operation {
     address: Address,
     fingerprint: Fingerprint,
-    previous: Option<Fingerprint>,
+    /// In a box: few services change their secret, and an operation goes from future to future.
+    previous: Option<Box<Fingerprint>>,
 }
 
 impl Operation {
@@ -153,8 +154,8 @@ impl Operation {
 
     /// The same operation, known by `previous` too: what is asked, under the secret that was in use before.
     #[must_use]
-    pub const fn with_previous(self, previous: Fingerprint) -> Self {
-        Self { previous: Some(previous), ..self }
+    pub fn with_previous(self, previous: Fingerprint) -> Self {
+        Self { previous: Some(Box::new(previous)), ..self }
     }
 
     /// Where its record stands.
@@ -168,20 +169,20 @@ impl Operation {
     }
 
     /// What was asked, as a record from before a change of secrets may have it.
-    pub const fn previous(&self) -> Option<&Fingerprint> {
-        self.previous.as_ref()
+    pub fn previous(&self) -> Option<&Fingerprint> {
+        self.previous.as_deref()
     }
 
     /// Whether a record with this fingerprint is of the same payload.
     pub fn accepts(&self, recorded: &Fingerprint) -> bool {
-        self.fingerprint == *recorded || self.previous.is_some_and(|previous| previous == *recorded)
+        self.fingerprint == *recorded || self.previous().is_some_and(|previous| previous == recorded)
     }
 
     /// The parts in which a record's payload differs; [`Part::Secret`](crate::Part::Secret) alone when it was recorded
     /// under a secret that this operation was not digested with.
     pub fn differing_parts(&self, recorded: &Fingerprint) -> Parts {
-        let comparable = self.previous.filter(|previous| previous.shares_secret(recorded));
-        comparable.unwrap_or(self.fingerprint).differing_parts(recorded)
+        let comparable = self.previous().filter(|previous| previous.shares_secret(recorded));
+        comparable.unwrap_or(&self.fingerprint).differing_parts(recorded)
     }
 }
 

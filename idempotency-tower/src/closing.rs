@@ -79,18 +79,20 @@ impl<S: Store> Closing<S> {
     }
 
     /// Ends the run. The caller waits at most `settle_wait`; after that the ending is tried on in a task.
-    pub(crate) async fn close(self, captured: Captured) -> Closed {
+    pub(crate) fn close(self, captured: Captured) -> impl Future<Output = Closed> {
         let wait = self.door.policy.settle_wait;
         let mut settling = Box::pin(self.settle(captured));
-        // A store that answers at once, as one in memory does, needs no timer.
-        if let Some(closed) = poll_immediate(&mut settling).await {
-            return closed;
-        }
-        match timeout(wait, &mut settling).await {
-            Ok(closed) => closed,
-            Err(_) => {
-                tokio::spawn(settling.in_current_span().with_current_subscriber());
-                Closed::Settled
+        async move {
+            // A store that answers at once, as one in memory does, needs no timer.
+            if let Some(closed) = poll_immediate(&mut settling).await {
+                return closed;
+            }
+            match timeout(wait, &mut settling).await {
+                Ok(closed) => closed,
+                Err(_) => {
+                    tokio::spawn(settling.in_current_span().with_current_subscriber());
+                    Closed::Settled
+                }
             }
         }
     }

@@ -151,31 +151,35 @@ fn trailer_names(trailers: &HeaderMap) -> Option<HeaderValue> {
 /// What is kept of an answer, once it is known whether its body can be.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    answer: Answer,
+    status: u16,
+    headers: Fields,
     omit_body: bool,
 }
 
 impl Draft {
     pub(crate) fn new(policy: &Policy, status: StatusCode, headers: &HeaderMap) -> Self {
         let headers = replayed_fields(policy, headers);
-        let answer = Answer { status: status.as_u16(), headers, body: Bytes::new(), trailers: None };
-        Self { answer, omit_body: policy.oversized == Oversized::OmitBody }
+        Self { status: status.as_u16(), headers, omit_body: policy.oversized == Oversized::OmitBody }
     }
 
     /// The longest body this answer can be kept with.
     pub(crate) fn body_room(&self, max_outcome_bytes: usize) -> usize {
-        self.answer.body_room(max_outcome_bytes)
+        self.with_body(Bytes::new(), None).body_room(max_outcome_bytes)
     }
 
     pub(crate) fn whole(&self, policy: &Policy, held: Held) -> Outcome {
         let trailers = held.trailers.as_ref().map(|trailers| replayed_fields(policy, trailers));
-        Answer { body: held.bytes, trailers, ..self.answer.clone() }.encode()
+        self.with_body(held.bytes, trailers).encode()
+    }
+
+    fn with_body(&self, body: Bytes, trailers: Option<Fields>) -> Answer {
+        Answer { status: self.status, headers: self.headers.clone(), body, trailers }
     }
 
     /// What stands for an answer that is not kept: as much of its head as fits into `max_outcome_bytes`, and its status
     /// even where that is too little, since no outcome may be lost for its size.
     pub(crate) fn tombstone(&self, max_outcome_bytes: usize) -> Outcome {
-        let Answer { status, ref headers, .. } = self.answer;
+        let Self { status, ref headers, .. } = *self;
         if self.omit_body {
             let describes_body = |name| str::from_utf8(name).is_ok_and(headers::describes_body);
             let headers = headers.iter().filter(|(name, _)| !describes_body(name)).collect();

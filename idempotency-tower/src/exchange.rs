@@ -32,8 +32,8 @@ use crate::{
     unrecorded::{Turn, run_unrecorded},
 };
 
-// A block has room for what it captures once, an `async fn` twice; and every guarded request pays for the size of this
-// future, and moves it.
+// Every guarded request pays for the size of this future: a block has room for what it captures once, an `async fn` twice,
+// and each stage stands in a box of its own, no longer than allocators give away cheaply.
 pub(crate) fn exchange<I, S, Q, P>(
     mut inner: I,
     door: Arc<DoorState<S>>,
@@ -54,7 +54,7 @@ where
 {
     let (mut parts, body) = incoming.into_parts();
     async move {
-        let (op, held) = match prepare(&door, &parts, body, &key).await {
+        let (op, held) = match Box::pin(prepare(&door, &parts, body, &key)).await {
             Prepared::Asks(op, held) => (op, held),
             Prepared::OwnRun(body) => {
                 span.verdict("passed");
@@ -66,7 +66,7 @@ where
         span.operation(op.address());
         let patience = Patience::of(&door.policy, &parts.headers);
         let inner = if patience.is_some() { unready(inner) } else { inner };
-        let permit = match claim(&door, &op, patience, &presence, &span).await {
+        let permit = match Box::pin(claim(&door, &op, patience, &presence, &span)).await {
             Claimed::Run(permit) => permit,
             Claimed::RunUnrecorded(turn) => {
                 parts.extensions.remove::<Attempt>();
@@ -82,12 +82,11 @@ where
             lease_lost: permit.lease_lost(),
             outer: outer.map(Arc::new),
         });
-        run(inner, request(parts, held), permit, door, presence).await
+        Box::pin(run(inner, request(parts, held), permit, door, presence)).await
     }
 }
 
 /// What a request turns out to be before anything is claimed.
-#[expect(clippy::large_enum_variant, reason = "the large one is every request's way")]
 enum Prepared<B> {
     Asks(Operation, Held),
     /// Its record is held by a layer further out: the body is unread.

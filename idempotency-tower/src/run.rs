@@ -83,8 +83,7 @@ where
     }
 }
 
-// The rare ways through a run are boxed where they are taken: every guarded request pays for the size of the whole
-// future, and moves it.
+// The ways through a run are boxed where they are taken: every guarded request pays for the size of the whole future.
 
 /// Calls the inner service once it is ready; a panic is caught.
 pub(crate) fn call<I, R>(
@@ -138,7 +137,9 @@ where
         return Box::pin(upgrade(head, body, closing)).await;
     }
     match usize::try_from(exact.unwrap_or(u64::MAX)) {
-        Ok(length) if length <= closing.cap() => in_memory(head, body, length, closing, presence).await,
+        Ok(length) if length <= closing.cap() => {
+            Box::pin(in_memory(head, body, length, closing, presence)).await
+        }
         _ => Box::pin(streamed(head, body, closing, exact)).await,
     }
 }
