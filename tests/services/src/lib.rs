@@ -1,9 +1,23 @@
-//! The servers that tests need: where they are.
+//! The servers that tests need: where they are, and private ones to kill.
 //!
 //! `scripts/services up` starts them and prints the variables that [`Server::url`] reads; whoever has servers of their
-//! own sets those instead.
+//! own sets those instead. A test that kills its server starts one of its own, a [`PostgresServer`], a
+//! [`MariaDbServer`] or a [`RedisServer`]: a process on a free port, with its data in a temporary folder.
 
 use std::{env, ops::Range};
+
+mod mariadb;
+mod postgres;
+mod program;
+mod redis;
+mod running;
+
+pub use mariadb::MariaDbServer;
+pub use postgres::{PostgresServer, Replication};
+pub use redis::{Persistence, RedisServer};
+
+/// What databases are called here, and in MariaDB their user and its password.
+const DATABASE: &str = "idempotency";
 
 /// A server that tests need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

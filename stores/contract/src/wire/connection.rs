@@ -1,9 +1,10 @@
 //! One connection through the proxy.
 //!
 //! Bytes from the client after bytes from the server begin an exchange. That holds for every protocol in which one
-//! request is on its way at a time; where several are, an exchange is a batch of them.
+//! request is on its way at a time; where several are, an exchange is a batch of them. A reply is over when the server
+//! has said nothing for a while: its first bytes may come long before the last of several statements is done.
 
-use std::{io, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{io, mem, sync::Arc, time::Duration};
 
 use tokio::{
     io::AsyncWriteExt,
@@ -13,7 +14,9 @@ use tokio::{
 
 use super::proxy::{Fault, Strikes};
 
-/// How long a late request waits for its server, at most.
+/// How long a server that said something says nothing more before its reply counts as over.
+const QUIET: Duration = Duration::from_millis(80);
+/// How long a late request waits for its reply, at most.
 const LATE: Duration = Duration::from_secs(5);
 
 /// Passes on what client and server say to each other, until one of them ends it or a fault does.
@@ -21,7 +24,7 @@ pub(super) async fn serve(client: TcpStream, server: Arc<str>, strikes: Strikes)
     match strikes.connecting() {
         Some(Fault::CutBefore) => {
             strikes.struck();
-            reset(&client);
+            reset(client);
             return;
         }
         Some(Fault::Silent) => {
@@ -32,7 +35,7 @@ pub(super) async fn serve(client: TcpStream, server: Arc<str>, strikes: Strikes)
         _ => {}
     }
     let Ok(server) = TcpStream::connect(&*server).await else {
-        reset(&client);
+        reset(client);
         return;
     };
     for side in [&client, &server] {
@@ -59,15 +62,32 @@ enum Side {
     Server,
 }
 
+/// How a connection goes on.
+enum Next {
+    Whole,
+    /// It is cut off from the client. The server does not know, and does all that it was asked.
+    CutOff,
+    Over,
+}
+
 impl Connection {
     async fn run(mut self) {
         while let Ok(side) = self.read().await {
-            let passed = match side {
+            self.strikes.passed();
+            let next = match side {
                 Side::Client => self.ask().await,
                 Side::Server => self.answer().await,
             };
-            if !matches!(passed, Ok(ControlFlow::Continue(()))) {
-                return;
+            match next {
+                Ok(Next::Whole) => {}
+                Ok(Next::CutOff) => {
+                    let _pending = self.strikes.pending();
+                    self.strikes.struck();
+                    reset(self.client);
+                    rest(&self.server).await;
+                    return;
+                }
+                Ok(Next::Over) | Err(_) => return,
             }
         }
     }
@@ -75,11 +95,11 @@ impl Connection {
     /// Waits for bytes from either side.
     async fn read(&mut self) -> io::Result<Side> {
         loop {
-            let (side, read) = tokio::select! {
+            let (side, ready) = tokio::select! {
                 ready = self.client.readable() => (Side::Client, ready),
                 ready = self.server.readable() => (Side::Server, ready),
             };
-            read?;
+            ready?;
             let from = match side {
                 Side::Client => &self.client,
                 Side::Server => &self.server,
@@ -98,7 +118,7 @@ impl Connection {
     }
 
     /// Takes bytes from the client.
-    async fn ask(&mut self) -> io::Result<ControlFlow<()>> {
+    async fn ask(&mut self) -> io::Result<Next> {
         if !self.asked {
             self.asked = true;
             self.fault = self.strikes.exchange();
@@ -106,22 +126,22 @@ impl Connection {
         match self.fault {
             Some(Fault::CutBefore) => {
                 self.strikes.struck();
-                reset(&self.client);
-                return Ok(ControlFlow::Break(()));
+                // Dropped with this mark, it is reset.
+                self.client.set_zero_linger()?;
+                return Ok(Next::Over);
             }
             Some(Fault::Silent) => {
                 self.strikes.struck();
                 swallow(&self.client).await;
-                return Ok(ControlFlow::Break(()));
+                return Ok(Next::Over);
             }
             Some(Fault::Late) => {
+                let _pending = self.strikes.pending();
                 self.strikes.struck();
                 self.strikes.healed().await;
                 // One that never comes is as late as can be.
                 let _ = timeout(LATE, self.deliver()).await;
-                self.strikes.delivered();
-                reset(&self.client);
-                return Ok(ControlFlow::Break(()));
+                return Ok(Next::Over);
             }
             Some(Fault::Delayed(time)) => {
                 self.strikes.struck();
@@ -130,62 +150,76 @@ impl Connection {
             Some(Fault::CutAfter | Fault::CutWithin | Fault::CutAtEnd | Fault::SilentReply) | None => {}
         }
         self.server.write_all(&self.bytes).await?;
-        Ok(ControlFlow::Continue(()))
+        Ok(Next::Whole)
     }
 
-    /// Delivers a late request, all that came of it, and waits for the beginning of its reply.
+    /// Delivers a late request, all that came of it, and waits until its server has done what it asks.
     async fn deliver(&mut self) -> io::Result<()> {
         self.server.write_all(&self.bytes).await?;
         loop {
             match self.read().await {
                 Ok(Side::Client) => self.server.write_all(&self.bytes).await?,
-                Ok(Side::Server) => return Ok(()),
-                // The client has gone, or else the server, which the next reading tells.
-                Err(_) => return self.server.readable().await,
+                Ok(Side::Server) => break,
+                // The client has gone, or else the server, and then this is at once.
+                Err(_) => {
+                    self.server.readable().await?;
+                    break;
+                }
             }
         }
+        rest(&self.server).await;
+        Ok(())
     }
 
     /// Takes bytes from the server.
-    async fn answer(&mut self) -> io::Result<ControlFlow<()>> {
-        let begins = std::mem::replace(&mut self.asked, false);
-        let count = self.bytes.len();
+    async fn answer(&mut self) -> io::Result<Next> {
+        let begins = mem::replace(&mut self.asked, false);
         match self.fault {
-            Some(Fault::CutAfter) if begins => self.cut(0).await,
-            Some(Fault::CutWithin) if begins => self.cut(count / 2).await,
+            Some(Fault::CutAfter) if begins => return Ok(Next::CutOff),
+            Some(Fault::CutWithin) if begins => {
+                self.client.write_all(&self.bytes[..self.bytes.len() / 2]).await?;
+                return Ok(Next::CutOff);
+            }
             Some(Fault::CutAtEnd) if begins => {
+                let _pending = self.strikes.pending();
                 self.strikes.struck();
-                self.client.write_all(&self.bytes[..count - 1]).await?;
-                Ok(ControlFlow::Break(()))
+                self.bytes.extend(rest(&self.server).await);
+                self.client.write_all(&self.bytes[..self.bytes.len() - 1]).await?;
+                return Ok(Next::Over);
             }
             Some(Fault::SilentReply) if begins => {
+                rest(&self.server).await;
                 self.strikes.struck();
                 swallow(&self.client).await;
-                Ok(ControlFlow::Break(()))
+                return Ok(Next::Over);
             }
-            fault => {
-                if let Some(Fault::Delayed(time)) = fault {
-                    sleep(time).await;
-                }
-                self.client.write_all(&self.bytes).await?;
-                Ok(ControlFlow::Continue(()))
-            }
+            Some(Fault::Delayed(time)) => sleep(time).await,
+            _ => {}
         }
-    }
-
-    /// Passes on the first `count` bytes of a reply, and resets the connection.
-    async fn cut(&mut self, count: usize) -> io::Result<ControlFlow<()>> {
-        self.strikes.struck();
-        self.client.write_all(&self.bytes[..count]).await?;
-        reset(&self.client);
-        Ok(ControlFlow::Break(()))
+        self.client.write_all(&self.bytes).await?;
+        Ok(Next::Whole)
     }
 }
 
-/// Makes the connection end with a reset, not in good order, when it is dropped.
-fn reset(stream: &TcpStream) {
-    // On a connection that is over already there is nothing to reset.
+/// What a server that began to reply has to say besides, until it is quiet.
+async fn rest(server: &TcpStream) -> Vec<u8> {
+    let mut said = Vec::new();
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(Ok(())) = timeout(QUIET, server.readable()).await {
+        match server.try_read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(0) | Err(_) => break,
+            Ok(count) => said.extend_from_slice(&bytes[..count]),
+        }
+    }
+    said
+}
+
+/// Ends a connection with a reset, not in good order.
+fn reset(stream: TcpStream) {
+    // On one that is over already there is nothing to reset.
     let _ = stream.set_zero_linger();
+    drop(stream);
 }
 
 /// Takes what comes, and answers nothing, until the client gives up.

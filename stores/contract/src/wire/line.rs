@@ -53,6 +53,13 @@ impl<S: Store + Inspect> Line<S> {
         Ok(())
     }
 
+    /// The same, and nothing passes any more: what comes next is the next exchange.
+    pub(super) async fn rests(&self) -> Result<(), Violation> {
+        self.works().await?;
+        self.proxy.quiet().await;
+        Ok(())
+    }
+
     /// What is true of an operation.
     pub(super) async fn record(&self, address: &Address) -> Result<Option<Record>, Violation> {
         self.tried(|| self.near.find(address)).await

@@ -6,9 +6,13 @@ use tokio::{
     net::TcpListener,
     sync::watch,
     task::{AbortHandle, JoinSet},
+    time::timeout,
 };
 
 use super::connection;
+
+/// How long nothing passes before it counts as quiet.
+const QUIET: Duration = Duration::from_millis(40);
 
 /// What befalls an exchange: a request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +32,8 @@ pub enum Fault {
     Late,
     /// The request is taken and never delivered, like everything else that comes on that connection, for ever.
     Silent,
-    /// The server does what it is asked, and neither the reply nor anything after it is passed on, for ever.
+    /// The server does what it is asked, and neither the reply nor anything after it is passed on, for ever. It counts
+    /// as struck when the server has.
     SilentReply,
 }
 
@@ -73,7 +78,8 @@ impl Proxy {
             Bound::Unbounded => None,
         };
         self.strikes.0.send_modify(|state| {
-            *state = State { plan: Some(Plan { fault, first, last }), late: state.late, ..State::default() };
+            let pending = state.pending;
+            *state = State { plan: Some(Plan { fault, first, last }), pending, ..State::default() };
         });
     }
 
@@ -89,16 +95,22 @@ impl Proxy {
         self.strikes.0.borrow().struck
     }
 
-    /// Waits until `count` exchanges were struck since [`strike`](Self::strike) was called. One whose server does what
-    /// it is asked is struck when it has.
+    /// Waits until `count` exchanges were struck since [`strike`](Self::strike) was called.
     pub async fn reached(&self, count: usize) {
         self.strikes.wait(|state| state.struck >= count).await;
     }
 
-    /// Waits until every late request was delivered and its server has done what it asked. They are, once the fault is
-    /// healed.
-    pub async fn delivered(&self) {
-        self.strikes.wait(|state| state.late == 0).await;
+    /// Waits until nothing has passed for a while: a store may have more to say on a connection it is done with.
+    pub async fn quiet(&self) {
+        let mut passing = self.strikes.0.subscribe();
+        passing.mark_unchanged();
+        while matches!(timeout(QUIET, passing.changed()).await, Ok(Ok(()))) {}
+    }
+
+    /// Waits until the server has done what struck requests asked of it: those whose reply was cut off, and late ones,
+    /// which are delivered once the fault is healed.
+    pub async fn settled(&self) {
+        self.strikes.wait(|state| state.pending == 0).await;
     }
 }
 
@@ -117,7 +129,8 @@ struct State {
     plan: Option<Plan>,
     exchanges: usize,
     struck: usize,
-    late: usize,
+    /// How many struck requests the server has not done yet.
+    pending: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -143,9 +156,13 @@ impl Strikes {
             let place = state.exchanges;
             let meant = |plan: &Plan| plan.first <= place && plan.last.is_none_or(|last| place <= last);
             befalls = state.plan.filter(meant).map(|plan| plan.fault);
-            state.late += usize::from(befalls == Some(Fault::Late));
         });
         befalls
+    }
+
+    /// Tells whoever waits for quiet that something passed.
+    pub(super) fn passed(&self) {
+        self.0.send_modify(|_| {});
     }
 
     /// Counts a strike.
@@ -153,9 +170,10 @@ impl Strikes {
         self.0.send_modify(|state| state.struck += 1);
     }
 
-    /// Counts a late request as delivered.
-    pub(super) fn delivered(&self) {
-        self.0.send_modify(|state| state.late -= 1);
+    /// Counts a request as not done yet, until this is dropped.
+    pub(super) fn pending(&self) -> Pending {
+        self.0.send_modify(|state| state.pending += 1);
+        Pending(self.clone())
     }
 
     pub(super) async fn healed(&self) {
@@ -165,6 +183,15 @@ impl Strikes {
     async fn wait(&self, until: impl FnMut(&State) -> bool) {
         // The sender lives in `self`, so the wait cannot fail.
         let _ = self.0.subscribe().wait_for(until).await;
+    }
+}
+
+/// A struck request that the server has not done yet.
+pub(super) struct Pending(Strikes);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|state| state.pending -= 1);
     }
 }
 

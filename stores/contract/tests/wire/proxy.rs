@@ -142,7 +142,7 @@ async fn a_late_request_arrives_when_it_is_healed_though_its_sender_has_gone() {
     drop(line);
     assert_eq!(echo.asked(), Vec::<String>::new());
     assert_eq!(echo.proxy.heal(), 1);
-    echo.proxy.delivered().await;
+    echo.proxy.settled().await;
     assert_eq!(echo.asked(), ["request-"]);
 }
 

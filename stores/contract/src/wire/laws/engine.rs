@@ -32,7 +32,7 @@ const CALLERS: usize = 32;
 pub(crate) async fn lost_grant_locks_no_key<S: Store + Inspect>(line: Line<S>) -> Result<(), Violation> {
     let engine = engine(&line.far);
     for nth in 1..=MOST {
-        line.works().await?;
+        line.rests().await?;
         let op = operation();
         line.proxy.strike(Fault::CutAfter, nth..);
         let claim = engine.claim(&op, &terms()).await;
@@ -61,7 +61,7 @@ pub(crate) async fn lost_grant_locks_no_key<S: Store + Inspect>(line: Line<S>) -
 pub(crate) async fn abandoned_claim_locks_no_key<S: Store + Inspect>(line: Line<S>) -> Result<(), Violation> {
     let engine = engine(&line.far);
     for nth in 1..=MOST {
-        line.works().await?;
+        line.rests().await?;
         let op = operation();
         line.proxy.strike(Fault::SilentReply, nth..);
         let terms = terms();
@@ -84,7 +84,7 @@ pub(crate) async fn lost_completion_is_stored_in_the_end<S: Store + Inspect>(
 ) -> Result<(), Violation> {
     let engine = engine(&line.far);
     for nth in 1..=MOST {
-        line.works().await?;
+        line.rests().await?;
         let op = operation();
         let permit = match engine.claim(&op, &terms()).await {
             Ok(Claim::Granted(permit)) => permit,

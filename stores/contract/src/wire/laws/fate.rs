@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 use crate::{
     Violation,
-    violation::demand,
     wire::{
         Fault, TIME_LIMIT,
         deed::{Act, Deed, Told},
@@ -25,11 +24,11 @@ const MOST: usize = 60;
 pub(crate) async fn request_that_never_arrived_wrote_nothing<S: Store + Inspect>(
     line: Line<S>,
 ) -> Result<(), Violation> {
+    let failed = |seen: &Seen| seen.failed > 0;
     for deed in Deed::ALL {
-        let once = strike_each(&line, deed, Fault::CutBefore, Spell::Once).await?;
+        strike_each(&line, deed, Fault::CutBefore, Spell::Once).await?;
         let lasting = strike_each(&line, deed, Fault::CutBefore, Spell::Lasting).await?;
-        demand!(lasting, seen if seen.failed > 0, "a server out of reach grants and settles nothing");
-        demand!(once, seen if seen.struck > 0, "a write goes over the line");
+        lasting.demand(failed, deed, "a server out of reach grants and settles nothing")?;
     }
     Ok(())
 }
@@ -41,7 +40,7 @@ pub(crate) async fn lost_reply_leaves_the_fate_unknown<S: Store + Inspect>(
     for deed in Deed::ALL {
         for spell in [Spell::Once, Spell::Lasting] {
             let seen = strike_each(&line, deed, Fault::CutAfter, spell).await?;
-            demand!(seen, seen if seen.written > 0, "one of a write's replies comes after the write");
+            seen.demand(written, deed, "one of a write's replies comes after the write")?;
         }
     }
     Ok(())
@@ -52,7 +51,7 @@ pub(crate) async fn reply_cut_short_is_no_answer<S: Store + Inspect>(line: Line<
     for deed in Deed::ALL {
         for fault in [Fault::CutWithin, Fault::CutAtEnd] {
             let seen = strike_each(&line, deed, fault, Spell::Once).await?;
-            demand!(seen, seen if seen.written > 0, "one of a write's replies comes after the write");
+            seen.demand(written, deed, "one of a write's replies comes after the write")?;
         }
     }
     Ok(())
@@ -64,7 +63,7 @@ pub(crate) async fn late_request_is_not_called_unwritten<S: Store + Inspect>(
 ) -> Result<(), Violation> {
     for deed in Deed::ALL {
         let seen = strike_each(&line, deed, Fault::Late, Spell::Once).await?;
-        demand!(seen, seen if seen.written > 0, "a request that arrives late is done");
+        seen.demand(written, deed, "a request that arrives late is done")?;
     }
     Ok(())
 }
@@ -84,6 +83,22 @@ struct Seen {
     written: usize,
 }
 
+impl Seen {
+    /// Demands that the strikes hit what they were meant for: a law that strikes nothing holds for every store.
+    fn demand(
+        &self,
+        holds: impl FnOnce(&Self) -> bool,
+        deed: Deed,
+        wants: &'static str,
+    ) -> Result<(), Violation> {
+        if holds(self) { Ok(()) } else { Err(Violation::new(wants, self).at(&format!("{deed:?}"))) }
+    }
+}
+
+fn written(seen: &Seen) -> bool {
+    seen.written > 0
+}
+
 /// Strikes the first exchange of a write, then the second of another, until one has no exchange left to strike.
 async fn strike_each<S: Store + Inspect>(
     line: &Line<S>,
@@ -93,7 +108,7 @@ async fn strike_each<S: Store + Inspect>(
 ) -> Result<Seen, Violation> {
     let mut seen = Seen::default();
     for nth in 1..=MOST {
-        line.works().await?;
+        line.rests().await?;
         let act = deed.stage(line).await?;
         let last = match spell {
             Spell::Once => Bound::Included(nth),
@@ -120,7 +135,7 @@ async fn strike<S: Store + Inspect>(
     // A store that gives up later than it may is dropped, as an engine would.
     let told = timeout(TIME_LIMIT * 4, act.send(&*line.far)).await.ok();
     let struck = line.proxy.heal();
-    line.proxy.delivered().await;
+    line.proxy.settled().await;
     let written = act.is_done(line).await?;
     check_first_answer(line, act, told, written, seen).await?;
     seen.struck += struck;
