@@ -105,16 +105,15 @@ impl Drop for Line {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<MySqlRow>,
-    /// How many rows the statement found to write, those among them that it left as they were.
+    /// How many rows were found to write, those among them that were left as they were.
     pub(crate) matched: u64,
-    statements: u32,
 }
 
 /// What cut an answer short.
 #[derive(Debug)]
 pub(crate) struct Cut {
     error: sqlx::Error,
-    /// Whether a statement before it had taken effect.
+    /// Whether a statement before the one that failed may have written.
     late: bool,
 }
 
@@ -141,12 +140,9 @@ where
     loop {
         match parts.try_next().await {
             Ok(Some(Either::Right(row))) => answer.rows.push(row),
-            Ok(Some(Either::Left(done))) => {
-                answer.matched += done.rows_affected();
-                answer.statements += 1;
-            }
+            Ok(Some(Either::Left(done))) => answer.matched += done.rows_affected(),
             Ok(None) => return Ok(answer),
-            Err(error) => return Err(Cut { error, late: answer.statements > 0 }),
+            Err(error) => return Err(Cut { error, late: answer.matched > 0 }),
         }
     }
 }

@@ -244,10 +244,10 @@ impl MySqlStore {
         let addresses: Vec<&[u8]> = due.rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
         let found = u32::try_from(addresses.len()).unwrap_or(at_most);
         let Some(last) = addresses.last() else { return Ok(Purged { found, removed: 0 }) };
-        // Always as many as the statement has room for, so that it is prepared once.
-        let places = addresses.iter().chain(iter::repeat(last)).take(PURGE_BATCH as usize);
-        let values: Vec<_> = places.map(|address| Value::Bytes(address)).collect();
-        let done = self.lines.ask(|| self.statements.remove.with(values.iter().copied())).await?;
+        // Always as many as the statement has room for.
+        let places = || addresses.iter().chain(iter::repeat(last)).take(PURGE_BATCH as usize);
+        let values = || places().map(|address| Value::Bytes(address));
+        let done = self.lines.ask(|| self.statements.remove.spelt(values())).await?;
         Ok(Purged { found, removed: u32::try_from(done.matched).unwrap_or(at_most) })
     }
 
