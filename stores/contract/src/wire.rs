@@ -67,4 +67,10 @@ pub trait Wired: Send + Sync + 'static {
     fn recovery(&self) -> Duration {
         Duration::from_secs(10)
     }
+
+    /// How many calls a law makes at once, at most: no more than the server answers within [`TIME_LIMIT`], or each is
+    /// given up for the others and none is ever answered. The default is 32.
+    fn callers(&self) -> usize {
+        32
+    }
 }

@@ -26,6 +26,8 @@ pub(super) struct Line<S> {
     pub(super) near: Arc<S>,
     /// How long a call over a whole line may take to be answered.
     pub(super) recovery: Duration,
+    /// How many calls the server can bear at once.
+    pub(super) callers: usize,
 }
 
 impl<S: Store + Inspect> Line<S> {
@@ -33,7 +35,7 @@ impl<S: Store + Inspect> Line<S> {
         let proxy = Proxy::before(server).await?;
         let far = Arc::new(wired.open(&proxy.address().to_string()).await);
         let near = Arc::new(wired.open(server).await);
-        Ok(Self { proxy, far, near, recovery: wired.recovery() })
+        Ok(Self { proxy, far, near, recovery: wired.recovery(), callers: wired.callers() })
     }
 
     /// Sends what may be sent again, over a line that is whole, until it is answered: a connection that a fault left

@@ -14,18 +14,17 @@ use crate::{
     wire::line::{Line, bid},
 };
 
-const CALLERS: usize = 16;
 /// How many operations each caller takes from their first claim to their end: a dozen calls each.
 const LIVES: usize = 25;
 
-/// Sixteen callers drop calls at random places; every call that is not dropped gets its own answer, and what it wrote is
+/// Many callers drop calls at random places; every call that is not dropped gets its own answer, and what it wrote is
 /// there for all to see. So no connection went back with another call's answer in it, or inside a transaction.
 pub(crate) async fn dropped_calls_disturb_no_other<S: Store + Inspect>(
     line: Line<S>,
 ) -> Result<(), Violation> {
     let line = Arc::new(line);
     let mut callers = JoinSet::new();
-    for caller in 0..CALLERS {
+    for caller in 0..line.callers / 2 {
         let line = Arc::clone(&line);
         callers.spawn(async move {
             for life in 0..LIVES {

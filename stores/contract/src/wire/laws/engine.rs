@@ -24,8 +24,6 @@ use crate::{
 
 /// More exchanges than any call takes, connecting anew included.
 const MOST: usize = 60;
-/// How many callers meet a silent server at once.
-const CALLERS: usize = 32;
 
 /// A grant whose reply is lost, and whose repetition is lost too, is given back: the key is free long before the lease
 /// lapses.
@@ -146,7 +144,7 @@ pub(crate) async fn silent_server_holds_no_caller<S: Store + Inspect>(
     line.works().await?;
     line.proxy.strike(Fault::Silent, ..);
     let mut callers = JoinSet::new();
-    for _ in 0..CALLERS {
+    for _ in 0..line.callers {
         let engine = engine.clone();
         callers.spawn(async move {
             let begun = Instant::now();

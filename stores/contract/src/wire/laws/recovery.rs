@@ -15,9 +15,6 @@ use crate::{
     },
 };
 
-/// How many calls meet a fault at once: more than a store has connections, often.
-const CALLERS: usize = 32;
-
 /// After any fault the store works again, with as many calls at once as before.
 pub(crate) async fn line_that_is_whole_again_is_used<S: Store + Inspect>(
     line: Line<S>,
@@ -42,7 +39,7 @@ async fn meet<S: Store + Inspect>(line: &Line<S>, fault: Fault) -> Result<(), Vi
     line.works().await?;
     line.proxy.strike(fault, ..);
     let mut callers = JoinSet::new();
-    for _ in 0..CALLERS {
+    for _ in 0..line.callers {
         let far = Arc::clone(&line.far);
         // A store that gives up by itself shows what it does with the connection; dropped, it would not.
         callers.spawn(async move { timeout(TIME_LIMIT * 4, far.claim(&operation(), &bid())).await.is_ok() });
@@ -50,7 +47,7 @@ async fn meet<S: Store + Inspect>(line: &Line<S>, fault: Fault) -> Result<(), Vi
     callers.join_all().await;
     demand!(line.proxy.heal(), struck if *struck > 0, "calls go over the line");
     let mut callers = JoinSet::new();
-    for _ in 0..CALLERS {
+    for _ in 0..line.callers {
         let (far, recovery) = (Arc::clone(&line.far), line.recovery);
         callers.spawn(async move {
             let (op, bid) = (operation(), bid());
@@ -61,7 +58,7 @@ async fn meet<S: Store + Inspect>(line: &Line<S>, fault: Fault) -> Result<(), Vi
         demand_eq!(claim?.name(), "granted", "a claim over a line that is whole again is granted");
     }
     // Whatever connections are left over from the fault, none of them is used for ever.
-    for _ in 0..CALLERS {
+    for _ in 0..line.callers {
         line.works().await?;
     }
     Ok(())
@@ -73,7 +70,7 @@ pub(crate) async fn slow_line_changes_no_verdict<S: Store + Inspect>(line: Line<
     line.proxy.strike(Fault::Delayed(Duration::from_millis(5)), ..);
     let op = operation();
     let mut racers = JoinSet::new();
-    for _ in 0..CALLERS / 2 {
+    for _ in 0..line.callers / 2 {
         let (far, op, recovery) = (Arc::clone(&line.far), op.clone(), line.recovery);
         racers.spawn(async move {
             let bid = bid();
