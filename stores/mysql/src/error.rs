@@ -147,6 +147,11 @@ pub(crate) fn is_syntax(error: &sqlx::Error) -> bool {
     number(error) == Some(SYNTAX)
 }
 
+/// Whether the server has no such setting.
+pub(crate) fn is_unknown_variable(error: &sqlx::Error) -> bool {
+    number(error) == Some(UNKNOWN_VARIABLE)
+}
+
 /// Whether the statement does not fit the table it met.
 pub(crate) fn is_schema_mismatch(error: &sqlx::Error) -> bool {
     kind_of(error) == StoreErrorKind::Schema
@@ -166,6 +171,7 @@ const TABLE_FULL: u16 = 1114;
 const NO_SUCH_TABLE: u16 = 1146;
 const PACKET_TOO_LARGE: u16 = 1153;
 const ERROR_DURING_COMMIT: u16 = 1180;
+const UNKNOWN_VARIABLE: u16 = 1193;
 const TOO_MANY_OF_THIS_USER: u16 = 1203;
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 const DEADLOCK: u16 = 1213;

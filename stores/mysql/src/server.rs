@@ -1,10 +1,8 @@
 //! What a server can do, and whether the store can keep its promises there.
 
-use std::collections::HashMap;
-
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::{OpenError, Setting, error::is_syntax, statements::Statements};
+use crate::{OpenError, Setting, error::{is_syntax, is_unknown_variable}, statements::Statements};
 
 /// How a claim's record comes back with the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,24 +23,26 @@ pub(crate) struct Server {
 impl Server {
     /// Asks the server, and refuses settings under which the store would break its word.
     pub(crate) async fn probe(connection: &mut MySqlConnection) -> Result<Self, OpenError> {
-        let rows = connection.fetch_all(include_str!("../sql/settings.sql")).await?;
-        let settings: HashMap<String, String> = rows
-            .iter()
-            .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-            .collect::<Result<_, sqlx::Error>>()?;
-        let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
-        if !is("autocommit", "ON") {
+        let settings = connection.fetch_one(include_str!("../sql/settings.sql")).await?;
+        if settings.try_get::<i64, _>("autocommit")? == 0 {
             return Err(OpenError::Setting(Setting::AutocommitOff));
         }
-        if is("log_bin", "ON") && is("binlog_format", "STATEMENT") {
-            return Err(OpenError::Setting(Setting::StatementReplication));
-        }
-        let clock: i64 = connection.fetch_one(include_str!("../sql/clock.sql")).await?.try_get("goes_on")?;
-        if clock == 0 {
+        if settings.try_get::<i64, _>("clock_goes_on")? == 0 {
             return Err(OpenError::Setting(Setting::SysdateIsNow));
         }
-        let max_packet = settings.get("max_allowed_packet").and_then(|bytes| bytes.parse().ok());
-        Ok(Self { max_packet: max_packet.unwrap_or(0) })
+        if replicates_by_statement(connection).await? {
+            return Err(OpenError::Setting(Setting::StatementReplication));
+        }
+        let max_packet: i64 = settings.try_get("max_packet")?;
+        Ok(Self { max_packet: usize::try_from(max_packet).unwrap_or(0) })
+    }
+}
+
+async fn replicates_by_statement(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
+    match connection.fetch_one(include_str!("../sql/replication.sql")).await {
+        Ok(row) => Ok(row.try_get::<i64, _>("by_statement")? != 0),
+        Err(error) if is_unknown_variable(&error) => Ok(false), // a server without a choice writes rows
+        Err(error) => Err(error),
     }
 }
 

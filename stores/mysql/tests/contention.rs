@@ -16,7 +16,13 @@ const CLAIMERS: usize = 50;
 const KEYS: usize = 4;
 const ROUNDS: usize = 12;
 
-const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+const LEVELS: [&str; 5] = [
+    "READ UNCOMMITTED",
+    "READ COMMITTED",
+    "REPEATABLE READ",
+    "REPEATABLE READ; SET innodb_snapshot_isolation = 1",
+    "SERIALIZABLE",
+];
 
 /// How many statements the connections of a pool of fifty have sent, all of them.
 async fn statements(pool: &MySqlPool) -> i64 {
