@@ -10,6 +10,7 @@ mod error;
 mod expressions;
 mod inspect;
 mod item;
+mod quiet;
 mod schema;
 mod store;
 mod table;

@@ -1,9 +1,9 @@
 //! The table: whether it fits, and how it comes to be.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::{
-    error::{BuildError, SdkError},
+    error::BuildError,
     operation::{create_table::CreateTableError, describe_table::DescribeTableError},
     types::{
         AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TableDescription,
@@ -11,12 +11,12 @@ use aws_sdk_dynamodb::{
     },
 };
 use tokio::time::{Instant, sleep};
-use tracing::{Dispatch, instrument::WithSubscriber};
 
 use crate::{
     OpenError, Unfit,
     error::not_opened,
     item::{ADDRESS, EXPIRES_AT},
+    quiet::quietly,
     table::Table,
 };
 
@@ -147,11 +147,4 @@ async fn expires(table: &Table) -> Result<bool, OpenError> {
         },
         _ => Ok(false),
     }
-}
-
-/// A call whose events in the SDK are not let out, as those of the store's other calls are not.
-async fn quietly<T, E, R>(
-    call: impl Future<Output = Result<T, SdkError<E, R>>> + Send,
-) -> Result<T, SdkError<E, R>> {
-    call.with_subscriber(Dispatch::none()).await
 }

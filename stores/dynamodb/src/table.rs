@@ -5,12 +5,13 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::{Client, operation::update_item::UpdateItemError};
 use idempotency_core::{Address, Fate, Record, StoreError, StoreErrorKind, clock::Clock, machine::Step};
-use tracing::{Dispatch, instrument::WithSubscriber};
+use tokio::time::timeout;
 
 use crate::{
     clock::{Reading, ServiceClock},
     error::{self, NoDate},
     item::{self, ADDRESS, Item, b},
+    quiet::quietly,
     witness::Witness,
     write::{Filter, Write},
 };
@@ -46,15 +47,12 @@ impl Table {
     }
 
     /// Runs a call within the store's patience. A failure gets the fate that the witness saw.
-    ///
-    /// The SDK's own events are not let out, at whatever level: some of them hold whole items, and so outcomes.
     pub(crate) async fn bounded<T>(
         &self,
         witness: &Witness,
         call: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
-        let call = tokio::time::timeout(self.patience, call).with_subscriber(Dispatch::none());
-        let done = call.await.unwrap_or_else(|late| {
+        let done = quietly(timeout(self.patience, call)).await.unwrap_or_else(|late| {
             Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(late))
         });
         done.map_err(|error| error.with_fate(witness.fate()))

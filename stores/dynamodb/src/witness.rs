@@ -5,6 +5,7 @@
 
 use std::{
     error::Error,
+    ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -27,8 +28,8 @@ use idempotency_core::{Fate, clock::Timestamp};
 
 use crate::clock::ServiceClock;
 
-/// From this status on the service does not say what became of the request.
-const SERVER_ERROR: u16 = 500;
+/// The statuses with which the service refuses a request. With others it has failed, or somebody else answered.
+const REFUSALS: Range<u16> = 400..500;
 
 /// Sees the attempts of one call of the store.
 #[derive(Debug, Clone)]
@@ -101,7 +102,7 @@ impl Intercept for Witness {
         let was_sent = self.0.note_sent(None).is_some();
         let Some(Err(error)) = context.output_or_error() else { return Ok(()) };
         let refused = error.is_operation_error()
-            && context.response().is_some_and(|response| response.status().as_u16() < SERVER_ERROR);
+            && context.response().is_some_and(|response| REFUSALS.contains(&response.status().as_u16()));
         if was_sent && (refused || error.as_connector_error().is_some_and(never_left)) {
             self.0.open.fetch_sub(1, Ordering::SeqCst);
         }

@@ -1,4 +1,6 @@
 //! The DynamoDB store when the line to the service breaks.
+//!
+//! The emulator answers a few dozen calls a second, so laws make few at once here.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,13 +9,14 @@ mod scene;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use idempotency_core::{Claim, Settled, Store};
 use idempotency_services::Server;
 use idempotency_store_contract::{
-    wire::{TIME_LIMIT, Wired},
+    wire::{Fault, Proxy, TIME_LIMIT, Wired},
     wire_faults,
 };
 use idempotency_store_dynamodb::DynamoDbStore;
-use scene::{Place, config};
+use scene::{DAY, PATIENCE, Place, Trips, bid, config, granted, keep, operation, outcome};
 
 struct OverALine(Option<Place>);
 
@@ -25,13 +28,56 @@ impl Wired for OverALine {
         Server::DynamoDb.address()
     }
 
+    /// Over the line that breaks a call gives up as soon as it has to; over the other it waits for its turn.
     async fn open(&self, address: &str) -> DynamoDbStore {
         let place = self.0.as_ref().unwrap();
-        place.open().await; // makes sure of the table, whatever befalls the line
+        let patience = if self.server().as_deref() == Some(address) { PATIENCE } else { TIME_LIMIT };
+        place.open().await; // makes sure of the table
         let client = Client::from_conf(config(&format!("http://{address}")).build());
-        let builder = DynamoDbStore::builder(client).table(&*place.table);
-        builder.patience(TIME_LIMIT).takeover_margin(Duration::ZERO).open().await.unwrap()
+        let builder = DynamoDbStore::builder(client).table(&*place.table).takeover_margin(Duration::ZERO);
+        builder.patience(patience).open().await.unwrap()
+    }
+
+    fn recovery(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    fn callers(&self) -> usize {
+        4
     }
 }
 
 wire_faults!(OverALine(Place::find()));
+
+/// A store whose first attempt at each call loses its reply; the SDK sends it again.
+async fn losing_replies(place: &Place) -> (DynamoDbStore, Proxy, Trips) {
+    let proxy = Proxy::before(&Server::DynamoDb.address().unwrap()).await.unwrap();
+    let trips = Trips::default();
+    let config = config(&format!("http://{}", proxy.address())).interceptor(trips.clone());
+    let store = place.builder_with(config).open().await.unwrap();
+    trips.take();
+    (store, proxy, trips)
+}
+
+#[tokio::test]
+async fn what_the_sdk_sends_again_meets_its_own_write_as_its_own() {
+    let Some(place) = Place::find() else { return };
+    let (store, proxy, trips) = losing_replies(&place).await;
+    let (op, bid) = (operation("k", b"body"), bid());
+    let again = |trips: &Trips| assert_eq!(trips.take(), 2, "the reply was lost, and the request sent again");
+
+    proxy.strike(Fault::CutAfter, 1..=1);
+    let lease = granted(store.claim(&op, &bid).await.unwrap());
+    again(&trips);
+    assert_eq!((lease.holder, lease.attempt), (bid.holder, 1));
+    let fence = place.item(op.address()).await.map(|item| scene::number(&item, "fence").unwrap());
+    assert_eq!(fence, Some(lease.fence.as_u64()));
+
+    proxy.strike(Fault::CutAfter, 1..=1);
+    assert_eq!(store.renew(&lease, bid.lease).await.unwrap(), Settled::Applied);
+    trips.take();
+    proxy.strike(Fault::CutAfter, 1..=1);
+    assert_eq!(store.complete(&lease, &outcome(), keep(DAY)).await.unwrap(), Settled::Applied);
+    again(&trips);
+    assert_eq!(store.claim(&op, &scene::bid()).await.unwrap(), Claim::Completed(outcome()));
+}
