@@ -51,7 +51,8 @@ impl MySqlStoreBuilder {
     }
 
     /// The table that holds the records, `idempotency_records` unless set: one to 64 ASCII letters, digits and
-    /// underscores, in the database that the connections use. Stores with tables of their own share nothing.
+    /// underscores, in the database that the connections use, and not `idempotency_schema`, which holds the versions.
+    /// Stores with tables of their own share nothing.
     pub fn table(mut self, name: impl Into<String>) -> Self {
         self.table = name.into();
         self

@@ -12,9 +12,11 @@ type Source = Box<dyn Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The table's name is not one to 64 ASCII letters, digits and underscores.
-    #[error("the table's name must be one to 64 ASCII letters, digits and underscores")]
-    TableName,
+    /// The name of the table is not of ASCII letters, digits and underscores, or is too long.
+    #[error(
+        "the table's name must be one to 64 ASCII letters, digits and underscores, and not idempotency_schema"
+    )]
+    Name,
     /// The server refuses the URL's user, password or database, or the user may not create or read the tables.
     #[error("the server refuses the user, the database, or what the store needs there")]
     Refused(#[source] Source),
@@ -93,7 +95,7 @@ impl From<sqlx::Error> for OpenError {
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         let kind = match &error {
-            OpenError::TableName | OpenError::Refused(_) | OpenError::Setting(_) => StoreErrorKind::Refused,
+            OpenError::Name | OpenError::Refused(_) | OpenError::Setting(_) => StoreErrorKind::Refused,
             OpenError::Unavailable(_) => StoreErrorKind::Unavailable,
             OpenError::Schema { .. } => StoreErrorKind::Schema,
         };

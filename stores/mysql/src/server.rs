@@ -2,7 +2,11 @@
 
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::{OpenError, Setting, error::{is_syntax, is_unknown_variable}, statements::Statements};
+use crate::{
+    OpenError, Setting,
+    error::{is_syntax, is_unknown_variable},
+    statements::Statements,
+};
 
 /// How a claim's record comes back with the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,15 +4,16 @@
 
 mod scene;
 
-use std::{env, path::Path, time::Duration};
+use std::{env, process::Command, time::Duration};
 
 use idempotency_core::{
     Bid, Claim, Inspect, Keep, Phase, Record, Release, Settled, Store,
     clock::{Clock, SystemClock, Timestamp},
 };
+use idempotency_services::MariaDbServer;
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, granted, operation, outcome, private::Private, run};
-use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row, mysql::MySqlPoolOptions};
+use scene::{DAY, Database, bid, block_on, claim, granted, operation, outcome, run};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row, mysql::MySqlPoolOptions};
 use tokio::task::JoinHandle;
 
 const LEASE: Duration = Duration::from_millis(300);
@@ -229,19 +230,37 @@ async fn clock_of(connection: &mut MySqlConnection) -> (Timestamp, i64) {
     (Timestamp::from_micros(micros.try_into().unwrap()), ahead)
 }
 
-/// On a server in Berlin whose clock runs fast and was put to shortly before the end of summer time.
-#[tokio::test]
-async fn a_renewal_that_waits_through_the_end_of_summer_time_is_an_hour_neither_early_nor_late() {
-    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
-    if !Path::new(library).exists() {
-        assert!(env::var_os("IDEMPOTENCY_REQUIRE_STORES").is_none(), "faketime is not installed");
-        eprintln!("NOT RUN: faketime is not installed");
-        return;
+const FAST: &str = "IDEMPOTENCY_MYSQL_TEST_FAST";
+
+/// The test itself, in a process whose clock, which its server inherits, runs fast and was put to shortly before the end
+/// of Berlin's summer time.
+#[test]
+fn a_renewal_that_waits_through_the_end_of_summer_time_is_an_hour_neither_early_nor_late() {
+    if env::var_os(FAST).is_some() {
+        return block_on(wait_through_the_end_of_summer_time());
     }
-    let (change, now) = (AUTUMN / 1_000_000, now().as_micros() / 1_000_000);
-    let fast = format!("{}s x10", i128::from(change) - 100 - i128::from(now));
-    let variables = [("TZ", "Europe/Berlin"), ("LD_PRELOAD", library), ("FAKETIME", &fast)];
-    let Some(server) = Private::start(&["--innodb-lock-wait-timeout=1000"], &variables).await else { return };
+    let ahead = i128::from(AUTUMN / 1_000_000) - 100 - i128::from(now().as_micros() / 1_000_000);
+    let test = "a_renewal_that_waits_through_the_end_of_summer_time_is_an_hour_neither_early_nor_late";
+    let run = Command::new("faketime")
+        .args(["-m", "--exclude-monotonic", "-f", &format!("{ahead:+}s x10")])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .envs([("TZ", "Europe/Berlin"), (FAST, "yes")])
+        .status();
+    match run {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            assert!(
+                env::var_os("IDEMPOTENCY_REQUIRE_STORES").is_none(),
+                "faketime is not installed: {error}"
+            );
+            eprintln!("NOT RUN: faketime is not installed");
+        }
+    }
+}
+
+async fn wait_through_the_end_of_summer_time() {
+    let Some(server) = MariaDbServer::start(&["--innodb-lock-wait-timeout=1000"]) else { return };
     let set = "SET time_zone = 'SYSTEM'";
     let pool = MySqlPoolOptions::new()
         .after_connect(move |connection, _| Box::pin(async move { connection.execute(set).await.map(drop) }))
@@ -249,7 +268,8 @@ async fn a_renewal_that_waits_through_the_end_of_summer_time_is_an_hour_neither_
         .await
         .unwrap();
     let store = MySqlStore::builder().patience(Duration::from_secs(30)).open(pool).await.unwrap();
-    let (mut other, mut clock) = (server.beside().await, server.beside().await);
+    let mut other = MySqlConnection::connect(&server.url()).await.unwrap();
+    let mut clock = MySqlConnection::connect(&server.url()).await.unwrap();
     clock.execute(set).await.unwrap();
     let held = claim(&store, "held").await;
     let begun = clock_of(&mut clock).await;

@@ -7,8 +7,9 @@ mod scene;
 use std::{error::Error, time::Duration};
 
 use idempotency_core::{Fate, Outcome, Settled, Store, StoreError, StoreErrorKind};
+use idempotency_services::MariaDbServer;
 use idempotency_store_mysql::{MySqlStore, OpenError, SchemaFound, Setting};
-use scene::{DAY, Database, bid, claim, keep, operation, private::Private, run};
+use scene::{DAY, Database, bid, claim, keep, operation, run};
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection};
 
 async fn number(connection: &mut MySqlConnection, query: &str) -> i64 {
@@ -45,10 +46,10 @@ async fn tables_of_their_own_share_nothing() {
 
 #[tokio::test]
 async fn a_name_that_needs_quoting_is_refused_before_anything_is_sent() {
-    for name in ["", "a b", "a`; DROP TABLE orders; --", "shop.records"] {
+    for name in ["", "a b", "a`; DROP TABLE orders; --", "shop.records", "idempotency_schema"] {
         let error =
             MySqlStore::builder().table(name).connect("mysql://nowhere.invalid/shop").await.unwrap_err();
-        assert!(matches!(error, OpenError::TableName), "{name:?}: {error:?}");
+        assert!(matches!(error, OpenError::Name), "{name:?}: {error:?}");
         assert_eq!(StoreError::from(error).kind, StoreErrorKind::Refused);
     }
 }
@@ -193,7 +194,7 @@ async fn a_table_dropped_under_a_running_store_is_a_schema_error() {
 
 #[tokio::test]
 async fn a_clock_that_stops_during_a_statement_is_refused() {
-    let Some(server) = Private::start(&["--sysdate-is-now"], &[]).await else { return };
+    let Some(server) = MariaDbServer::start(&["--sysdate-is-now"]) else { return };
     let error = MySqlStore::connect(&server.url()).await.unwrap_err();
     assert!(matches!(error, OpenError::Setting(Setting::SysdateIsNow)), "{error:?}");
     assert!(error.to_string().contains("--sysdate-is-now"), "{error}");
@@ -203,11 +204,10 @@ async fn a_clock_that_stops_during_a_statement_is_refused() {
 #[tokio::test]
 async fn the_default_names_the_longest_outcome_and_replication_are_the_server_s() {
     let options = ["--log-bin", "--server-id=1", "--binlog-format=MIXED", "--max-allowed-packet=1M"];
-    let Some(server) = Private::start(&options, &[]).await else { return };
+    let Some(server) = MariaDbServer::start(&options) else { return };
     let store = MySqlStore::connect(&server.url()).await.unwrap();
-    let mut beside = server.beside().await;
-    assert_eq!(number(&mut beside, "SELECT COUNT(*) FROM idempotency_records").await, 0);
-    assert_eq!(number(&mut beside, "SELECT version FROM idempotency_schema").await, 1);
+    assert_eq!(server.ask("SELECT COUNT(*) FROM idempotency_records"), "0");
+    assert_eq!(server.ask("SELECT records, version FROM idempotency_schema"), "idempotency_records\t1");
 
     let longest = store.max_outcome_bytes();
     assert!((1_000_000..1 << 20).contains(&longest), "{longest}");
@@ -224,7 +224,7 @@ async fn the_default_names_the_longest_outcome_and_replication_are_the_server_s(
         assert_eq!(verdict.name(), if fits { "completed" } else { "in_flight" });
     }
 
-    beside.execute("SET GLOBAL binlog_format = 'STATEMENT'").await.unwrap();
+    server.ask("SET GLOBAL binlog_format = 'STATEMENT'");
     let error = MySqlStore::connect(&server.url()).await.unwrap_err();
     assert!(matches!(error, OpenError::Setting(Setting::StatementReplication)), "{error:?}");
 }
