@@ -24,6 +24,12 @@ pub trait Candidate: Send + Sync + 'static {
         100_000
     }
 
+    /// How many steps a history takes at most, whatever `STORE_CONTRACT_STEPS` says: for a backend that takes tens of
+    /// milliseconds for each. The default is no bound.
+    fn most_steps(&self) -> u32 {
+        u32::MAX
+    }
+
     /// By how much the store's clock may be set, forth or back, while a law runs under [`Time::Real`]. The default is
     /// 2 ms, for a clock that a host keeps right; a law lets it be a small part of 300 ms.
     fn clock_steps(&self) -> Duration {

@@ -17,14 +17,21 @@ pub(crate) struct Scene<S> {
     pub(crate) time: Time,
     pub(crate) expiry: Expiry,
     pub(crate) steps: u32,
+    pub(crate) most_steps: u32,
     pub(crate) clock_steps: Duration,
 }
 
 impl<S: Store + Inspect> Scene<S> {
     pub(crate) async fn open<C: Candidate<Store = S>>(candidate: &C) -> Self {
         let Bench { store, time } = candidate.open().await;
-        let (expiry, steps, clock_steps) = (candidate.expiry(), candidate.steps(), candidate.clock_steps());
-        Self { store, time, expiry, steps, clock_steps }
+        Self {
+            store,
+            time,
+            expiry: candidate.expiry(),
+            steps: candidate.steps(),
+            most_steps: candidate.most_steps(),
+            clock_steps: candidate.clock_steps(),
+        }
     }
 
     /// How often a race is run.

@@ -1,12 +1,12 @@
 //! The DynamoDB store when the line to the service breaks.
 //!
-//! The emulator answers a few dozen calls a second, so laws make few at once here.
+//! The emulator answers a few dozen calls a second, so laws make few at once here, and one law has it at a time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod scene;
 
-use std::time::Duration;
+use std::{env, fs::File, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 use idempotency_core::{Claim, Settled, Store};
@@ -18,19 +18,31 @@ use idempotency_store_contract::{
 use idempotency_store_dynamodb::DynamoDbStore;
 use scene::{DAY, PATIENCE, Place, Trips, bid, config, granted, keep, operation, outcome};
 
-struct OverALine(Option<Place>);
+struct OverALine {
+    place: Option<Place>,
+    /// Locked for as long as the law lasts.
+    _turn: File,
+}
+
+impl OverALine {
+    fn in_turn() -> Self {
+        let turn = File::create(env::temp_dir().join("idempotency-dynamodb-wire.turn")).unwrap();
+        turn.lock().unwrap();
+        Self { place: Place::find(), _turn: turn }
+    }
+}
 
 impl Wired for OverALine {
     type Store = DynamoDbStore;
 
     fn server(&self) -> Option<String> {
-        self.0.as_ref()?;
+        self.place.as_ref()?;
         Server::DynamoDb.address()
     }
 
     /// Over the line that breaks a call gives up as soon as it has to; over the other it waits for its turn.
     async fn open(&self, address: &str) -> DynamoDbStore {
-        let place = self.0.as_ref().unwrap();
+        let place = self.place.as_ref().unwrap();
         let patience = if self.server().as_deref() == Some(address) { PATIENCE } else { TIME_LIMIT };
         place.open().await; // makes sure of the table
         let client = Client::from_conf(config(&format!("http://{address}")).build());
@@ -47,7 +59,7 @@ impl Wired for OverALine {
     }
 }
 
-wire_faults!(OverALine(Place::find()));
+wire_faults!(OverALine::in_turn());
 
 /// A store whose first attempt at each call loses its reply; the SDK sends it again.
 async fn losing_replies(place: &Place) -> (DynamoDbStore, Proxy, Trips) {

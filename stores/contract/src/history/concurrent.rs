@@ -34,7 +34,7 @@ const WORKERS: u32 = 8;
 pub(crate) async fn concurrent_history_grants_one_at_a_time<S: Store + Inspect>(
     scene: Scene<S>,
 ) -> Result<(), Violation> {
-    let (seed, steps) = (seed(), steps(scene.steps) / 10);
+    let (seed, steps) = (seed(), steps(&scene) / 10);
     let steps = if matches!(scene.time, Time::Real) { steps.min(400) } else { steps };
     let keys = Arc::new([(); 3].map(|()| operation()));
     let (scene, log) = (Arc::new(scene), Arc::new(Log::start()));

@@ -30,7 +30,7 @@ const SHOWN: usize = 20;
 pub(crate) async fn sequential_history_agrees_with_the_machine<S: Store + Inspect>(
     scene: Scene<S>,
 ) -> Result<(), Violation> {
-    let (seed, steps) = (seed(), steps(scene.steps));
+    let (seed, steps) = (seed(), steps(&scene));
     let steps = if matches!(scene.time, Time::Real) { steps.min(800) } else { steps };
     let (watch, model) = Watch::set(&scene).await?;
     let mut history = History { rng: Rng::with_seed(seed), watch, model, past: VecDeque::new(), scene };
