@@ -89,7 +89,7 @@ fn written(seen: &Seen) -> bool {
 
 /// Strikes the first exchange of a write, then the second of another, until one has no exchange left to strike. All of
 /// it again until something was hit that the law is about: which exchange a statement is in depends on whether its
-/// connection knows the statement already.
+/// connection knows the statement already, so with each pass more of them were sent before.
 async fn strike_each<S: Store + Inspect>(
     line: &Line<S>,
     deed: Deed,
@@ -98,8 +98,13 @@ async fn strike_each<S: Store + Inspect>(
     hit: impl Fn(&Seen) -> bool,
 ) -> Result<(), Violation> {
     let mut seen = Seen::default();
-    for _ in 0..PASSES {
+    for pass in 0..PASSES {
         for nth in 1..=MOST {
+            for _ in 0..pass * 2 {
+                let earlier = deed.stage(line).await?;
+                line.tried(|| earlier.send(&*line.far)).await?;
+                line.proxy.quiet().await;
+            }
             line.rests().await?;
             let act = deed.stage(line).await?;
             let last = match spell {
