@@ -1,1 +1,17 @@
-//! Idempotency records in PostgreSQL, beside your own tables if you like: one deciding statement a transition.
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod error;
+mod fenced;
+mod inspect;
+mod lines;
+mod names;
+mod row;
+mod schema;
+mod statements;
+mod store;
+mod waking;
+
+pub use builder::PostgresStoreBuilder;
+pub use error::{OpenError, SchemaFound};
+pub use store::PostgresStore;

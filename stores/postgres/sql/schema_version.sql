@@ -1,0 +1,2 @@
+-- $1 the table of records.
+SELECT version FROM {versions} WHERE records = $1
