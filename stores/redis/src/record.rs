@@ -60,7 +60,7 @@ pub(crate) fn time(word: &[u8]) -> Option<Timestamp> {
 /// What a script says of a grant: `ATTEMPT FENCE`.
 pub(crate) fn grant(words: &[u8]) -> Option<(u32, Fence)> {
     let (attempt, fence) = split(words)?;
-    Some((number(attempt)?.try_into().ok()?, Fence::from_u64(micros(fence)?)))
+    Some((count(attempt)?, Fence::from_u64(micros(fence)?)))
 }
 
 /// Reads a record, or says what no record can have.
@@ -94,7 +94,7 @@ fn columns(words: [&[u8]; WORDS], bytes: Bytes) -> Result<Columns, CorruptRecord
         phase,
         holder,
         fence: integer(readable("fence", micros(fence))?),
-        attempt: integer(readable("attempt", number(attempt))?.min(u32::MAX.into())),
+        attempt: readable("attempt", count(attempt))?.into(),
         on_lapse: readable("on_lapse", digit(on_lapse))?,
         retention: integer(as_micros(readable("retention", duration(retention))?)),
         fingerprint,
@@ -146,6 +146,10 @@ fn number(word: &[u8]) -> Option<u64> {
     let digits = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
     let add = |sum: u64, digit: &u8| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
     digits.then(|| word.iter().fold(0, add))
+}
+
+fn count(word: &[u8]) -> Option<u32> {
+    number(word).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 fn digit(word: &[u8]) -> Option<i64> {
