@@ -7,7 +7,7 @@ VALUES (
     LEAST(?, 9223372036854775807 - CAST(@idempotency_now AS SIGNED)) + CAST(@idempotency_now AS SIGNED)
 )
 ON DUPLICATE KEY UPDATE
-    attempt = CASE @idempotency_law := CASE
+    attempt = CASE (@idempotency_law := CASE
             WHEN (@idempotency_now := {now}) IS NULL OR readable = 0 THEN 0
             WHEN phase = 1 AND holder = VALUES(holder) AND {same_payload} THEN 1
             WHEN phase = 3 AND holder = VALUES(holder) THEN 2
@@ -18,7 +18,7 @@ ON DUPLICATE KEY UPDATE
             WHEN phase = 4 OR (on_lapse = 1 AND until <= CAST(@idempotency_now AS SIGNED)) THEN 7
             WHEN until <= CAST(@idempotency_now AS SIGNED) THEN 8
             ELSE 9
-        END
+        END)
         WHEN 3 THEN 1
         WHEN 8 THEN LEAST(attempt, 4294967294) + 1
         ELSE attempt

@@ -1,4 +1,4 @@
--- Row 19, for some addresses that were found due; {addresses} is a list of ?. The time is compared here once more.
+-- Row 19, for addresses that were found due. The time is compared here once more.
 -- At any other level the gaps between records would be locked too, and new records kept waiting. This one is for the
 -- statement that follows alone. A small table would be read from end to end, other records' locks awaited.
 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -120,7 +120,10 @@ pub(crate) fn sent(error: sqlx::Error) -> StoreError {
 
 /// Whether the statement lost against others that wanted the same rows, and can be sent again.
 pub(crate) fn lost_a_conflict(error: &sqlx::Error) -> bool {
-    matches!(number(error), Some(LOCK_WAIT_TIMEOUT | DEADLOCK | RECORD_CHANGED))
+    matches!(
+        number(error),
+        Some(LOCK_WAIT_TIMEOUT | DEADLOCK | RECORD_CHANGED | NEEDS_PREPARING | ROLLED_BACK_DURING_COMMIT)
+    )
 }
 
 /// Whether the connection can serve another call: the server answered, and not that it is going or takes no writes.
@@ -135,6 +138,7 @@ pub(crate) fn is_worth_keeping(error: &sqlx::Error) -> bool {
                 | READ_ONLY_TRANSACTION
                 | READ_ONLY_MODE
                 | NOT_READY
+                | UNKNOWN_STATEMENT
         )
     )
 }
@@ -160,6 +164,7 @@ pub(crate) fn is_schema_mismatch(error: &sqlx::Error) -> bool {
 }
 
 // https://mariadb.com/kb/en/mariadb-error-codes/ and https://dev.mysql.com/doc/mysql-errors/8.4/en/
+const RECORD_CHANGED: u16 = 1020; // MariaDB's, under innodb_snapshot_isolation
 const DISK_FULL: u16 = 1021;
 const OUT_OF_MEMORY: u16 = 1037;
 const OUT_OF_SORT_MEMORY: u16 = 1038;
@@ -178,35 +183,54 @@ const TOO_MANY_OF_THIS_USER: u16 = 1203;
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 const DEADLOCK: u16 = 1213;
 const USER_LIMIT: u16 = 1226;
+const UNKNOWN_STATEMENT: u16 = 1243; // of a connection that was another server's when it was prepared
 const READ_ONLY_OPTION: u16 = 1290;
 const INTERRUPTED: u16 = 1317;
 const NO_DEFAULT: u16 = 1364;
 const TOO_LONG: u16 = 1406;
+const TOO_MANY_STATEMENTS: u16 = 1461;
+const NEEDS_PREPARING: u16 = 1615;
 const READ_ONLY_TRANSACTION: u16 = 1792;
 const READ_ONLY_MODE: u16 = 1836;
 const CONNECTION_KILLED: u16 = 1927;
 const STATEMENT_TIMEOUT: u16 = 1969;
+const QUERY_TIMEOUT: u16 = 3024;
+const ROLLED_BACK_DURING_COMMIT: u16 = 3101; // by the others of a group
 const CHECK_VIOLATED: u16 = 3819; // MySQL's
 const CONSTRAINT_FAILED: u16 = 4025; // MariaDB's
-const RECORD_CHANGED: u16 = 1020; // MariaDB's, under innodb_snapshot_isolation
-const QUERY_TIMEOUT: u16 = 3024;
+
+fn answer(error: &sqlx::Error) -> Option<&MySqlDatabaseError> {
+    error.as_database_error()?.try_downcast_ref()
+}
 
 fn number(error: &sqlx::Error) -> Option<u16> {
-    error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number)
+    answer(error).map(MySqlDatabaseError::number)
 }
 
 fn kind_of(error: &sqlx::Error) -> StoreErrorKind {
-    match number(error) {
-        Some(number) => kind_of_number(number),
-        None => match error {
+    /// SQLSTATE's classes of broken connections and of transactions that were rolled back.
+    const PASSING: [&str; 2] = ["08", "40"];
+    match (answer(error), error) {
+        (Some(answer), _) => match kind_of_number(answer.number()) {
+            StoreErrorKind::Refused if PASSING.iter().any(|class| is_of(answer, class)) => {
+                StoreErrorKind::Unavailable
+            }
+            kind => kind,
+        },
+        (
+            None,
             sqlx::Error::Io(_)
             | sqlx::Error::Protocol(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => StoreErrorKind::Unavailable,
-            _ => StoreErrorKind::Refused,
-        },
+            | sqlx::Error::WorkerCrashed,
+        ) => StoreErrorKind::Unavailable,
+        (None, _) => StoreErrorKind::Refused,
     }
+}
+
+fn is_of(answer: &MySqlDatabaseError, class: &str) -> bool {
+    answer.code().is_some_and(|state| state.starts_with(class))
 }
 
 const fn kind_of_number(number: u16) -> StoreErrorKind {
@@ -229,7 +253,11 @@ const fn kind_of_number(number: u16) -> StoreErrorKind {
         | CONNECTION_KILLED
         | STATEMENT_TIMEOUT
         | RECORD_CHANGED
-        | QUERY_TIMEOUT => StoreErrorKind::Unavailable,
+        | QUERY_TIMEOUT
+        | UNKNOWN_STATEMENT
+        | TOO_MANY_STATEMENTS
+        | NEEDS_PREPARING
+        | ROLLED_BACK_DURING_COMMIT => StoreErrorKind::Unavailable,
         DISK_FULL | TABLE_FULL => StoreErrorKind::Full,
         PACKET_TOO_LARGE | TOO_LONG => StoreErrorKind::TooLarge,
         NO_SUCH_TABLE | UNKNOWN_COLUMN | NO_DEFAULT => StoreErrorKind::Schema,

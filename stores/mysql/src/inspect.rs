@@ -4,7 +4,7 @@ use idempotency_core::{
     Address, Fence, Holder, Inspect, Record, Resolution, Select, Settled, StoreError, machine,
 };
 
-use crate::{MySqlStore, row, statements::Value, store::ended_with};
+use crate::{MySqlStore, ending::ended_with, row, statements::Value};
 
 impl Inspect for MySqlStore {
     async fn find(&self, address: &Address) -> Result<Option<Record>, StoreError> {
@@ -26,7 +26,7 @@ impl Inspect for MySqlStore {
         };
         let after = Value::Bytes(after.map_or(&[], |address| address.as_bytes()));
         let values = [after, Value::Integer(at_most.into())];
-        let page = self.lines.ask(|| statement.with(values)).await?;
+        let page = self.lines.read(|| statement.with(values)).await?;
         page.rows.iter().map(|row| Ok(row::record(row)?)).collect()
     }
 

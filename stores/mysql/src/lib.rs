@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod builder;
+mod ending;
 mod error;
 mod inspect;
 mod lines;
+mod purge;
 mod row;
 mod schema;
 mod server;

@@ -40,6 +40,14 @@ impl Lines {
         Ok(Line { connection: Some(connection), patience: self.patience })
     }
 
+    /// [`ask`](Self::ask) for what writes nothing, however it fails.
+    pub(crate) async fn read<'q, E>(&self, statement: impl Fn() -> E) -> Result<Answer, StoreError>
+    where
+        E: Execute<'q, MySql> + 'q,
+    {
+        self.ask(statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
+    }
+
     /// Sends what `statement` makes on a connection of its own and reads the whole answer; once more, while there is
     /// time, when it lost against others.
     pub(crate) async fn ask<'q, E>(&self, statement: impl Fn() -> E) -> Result<Answer, StoreError>

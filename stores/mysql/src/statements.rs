@@ -9,9 +9,6 @@ use sqlx::{AssertSqlSafe, MySql, RawSql, SqlSafeStr, SqlStr, mysql::MySqlArgumen
 
 use crate::table::Table;
 
-/// How many records one purging statement removes: few enough that a claim hardly waits for it.
-pub(crate) const PURGE_BATCH: u32 = 500;
-
 /// What a `?` stands for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Value<'v> {
@@ -58,8 +55,7 @@ impl Statement {
         })
     }
 
-    /// The statements with their values spelt out, since no more than one at a time can be prepared. Bytes are spelt in
-    /// hexadecimal digits, so that no value can be read as anything else.
+    /// The statements with their values spelt out, since no more than one at a time can be prepared.
     pub(crate) fn spelt<'v>(&self, values: impl IntoIterator<Item = Value<'v>>) -> RawSql {
         let mut values = values.into_iter();
         let mut text = String::with_capacity(2 * self.0.len());
@@ -72,9 +68,15 @@ impl Statement {
         }
         sqlx::raw_sql(AssertSqlSafe(text))
     }
+
+    /// The statement with these addresses spelt out where its list of them is.
+    pub(crate) fn listing(&self, addresses: &[&[u8]]) -> RawSql {
+        let addresses: Vec<_> = addresses.iter().map(|address| Value::Bytes(address).to_string()).collect();
+        sqlx::raw_sql(AssertSqlSafe(self.0.replace("{addresses}", &addresses.join(", "))))
+    }
 }
 
-/// As SQL spells it.
+/// As SQL spells it. Bytes are spelt in hexadecimal digits, so that no value can be read as anything else.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -129,8 +131,7 @@ impl Statements {
             resolve_applied: fit(include_str!("../sql/resolve_applied.sql")),
             resolve_not_applied: fit(include_str!("../sql/resolve_not_applied.sql")),
             due: fit(include_str!("../sql/due.sql")),
-            remove: fit(&include_str!("../sql/remove.sql")
-                .replace("{addresses}", &["?"; PURGE_BATCH as usize].join(", "))),
+            remove: fit(include_str!("../sql/remove.sql")),
             list: fit(include_str!("../sql/list.sql")),
             list_in_doubt: fit(include_str!("../sql/list_in_doubt.sql")),
         }

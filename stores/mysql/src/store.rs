@@ -1,26 +1,27 @@
 //! The store: each call binds its values to one deciding statement.
 
-use std::{iter, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Address, Bells, Bid, Claim, Fate, Keep, Lease, Notify, Operation, Outcome, Phase, Record, Release,
-    Settled, Store, StoreError, StoreErrorKind, Vacant,
+    Address, Bells, Bid, Claim, CorruptRecord, Fate, Fingerprint, Keep, Lease, Notify, Operation, Outcome,
+    Phase, Record, Release, Settled, Store, StoreError, StoreErrorKind, Vacant,
     clock::{Timestamp, as_micros},
-    columns::{form_code, integer, on_lapse_code},
+    columns::{integer, on_lapse_code},
     machine::{self, Step},
 };
-use sqlx::{MySqlPool, Row};
+use sqlx::MySqlPool;
 
 use crate::{
     MySqlStoreBuilder, OpenError,
+    ending::completion,
     lines::{Answer, Lines},
     row,
     server::Claims,
-    statements::{PURGE_BATCH, Statement, Statements, Value},
+    statements::{Statements, Value},
 };
 
 /// How often a transition is tried whose record others change between a statement and the look at what it met.
-const TIMES: u32 = 20;
+pub(crate) const TIMES: u32 = 20;
 
 /// A grant whose time is older than this when it is answered waited for somebody to undo what he wrote.
 const WAITED: Duration = Duration::from_millis(200);
@@ -35,7 +36,7 @@ pub struct MySqlStore {
     pub(crate) statements: Arc<Statements>,
     bells: Arc<Bells>,
     claims: Claims,
-    max_outcome_bytes: usize,
+    pub(crate) max_outcome_bytes: usize,
     owns_its_pool: bool,
 }
 
@@ -95,7 +96,7 @@ impl MySqlStore {
 impl Store for MySqlStore {
     async fn claim(&self, op: &Operation, bid: &Bid) -> Result<Claim<Lease>, StoreError> {
         let fingerprint = op.fingerprint().to_bytes();
-        let previous = op.previous().map_or(fingerprint, |previous| previous.to_bytes());
+        let previous = op.previous().map_or(fingerprint, Fingerprint::to_bytes);
         let previous = Value::Bytes(&previous[1..33]);
         let lease = Value::Integer(integer(as_micros(bid.lease)));
         let values = [
@@ -110,23 +111,26 @@ impl Store for MySqlStore {
             lease,
             lease,
         ];
-        let mut waited = false;
+        let mut granted = None;
         for _ in 0..TIMES {
-            let Some((record, now)) = self.claimed(op, &values).await? else { continue };
+            let (record, now) = match (self.claimed(op, &values).await, granted.take()) {
+                (Ok(Some(found)), _) => found,
+                (Ok(None), _) => continue, // it was granted, and is over and removed already
+                (Err(_), Some(before)) => return Ok(before),
+                (Err(error), None) => return Err(error),
+            };
             match machine::claim(Some(&record), op, bid, now) {
                 Step { write: None, verdict } => return Ok(verdict),
-                Step { verdict, .. } if is_held(&record, op, bid) => {
-                    // The time of a fresh record is read before its insert, which may wait for another to be undone.
-                    // The same claim once more, which changes nothing else, gives it its whole lease.
-                    if waited || !has_waited(&record, bid, now) {
-                        return Ok(verdict);
-                    }
-                    waited = true;
-                }
+                // The time of a fresh record is read before its insert, which may wait for another to be undone. The
+                // same claim once more, which changes nothing else, gives it its whole lease.
+                Step { verdict, .. } if is_held(&record, op, bid) => match has_waited(&record, bid, now) {
+                    true => granted = Some(verdict),
+                    false => return Ok(verdict),
+                },
                 Step { .. } => {} // it was free by the time it was read
             }
         }
-        Err(overtaken())
+        granted.ok_or_else(overtaken)
     }
 
     async fn look(&self, op: &Operation) -> Result<Claim<Vacant>, StoreError> {
@@ -166,21 +170,7 @@ impl Store for MySqlStore {
     /// Removes by statements of at most 500 records, between which others get their turn. When one fails after others
     /// succeeded, the answer counts those, and the next call meets the failure.
     async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
-        let mut removed = 0;
-        while removed < at_most {
-            let batch = PURGE_BATCH.min(at_most - removed);
-            match self.purge_batch(batch).await {
-                Ok(Purged { found, removed: count }) => {
-                    removed += count;
-                    if found < batch || count == 0 {
-                        break;
-                    }
-                }
-                Err(error) if removed == 0 => return Err(error),
-                Err(_) => break,
-            }
-        }
-        Ok(removed)
+        self.purge_in_batches(at_most).await
     }
 
     fn max_outcome_bytes(&self) -> usize {
@@ -210,64 +200,17 @@ impl MySqlStore {
         Ok(read(&answer?)?)
     }
 
-    /// Sends the deciding write of an ending. If it matches nothing, `law` says why.
-    pub(crate) async fn settle(
-        &self,
-        address: &Address,
-        write: &Statement,
-        values: &[Value<'_>],
-        law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
-    ) -> Result<Settled, StoreError> {
-        for _ in 0..TIMES {
-            if self.lines.ask(|| write.with(values.iter().copied())).await?.matched > 0 {
-                return Ok(Settled::Applied);
-            }
-            let found = self.record_at(address).await?;
-            if let Some(verdict) = explain(found, &law) {
-                return Ok(verdict);
-            }
-        }
-        Err(overtaken())
-    }
-
     pub(crate) async fn record_at(
         &self,
         address: &Address,
     ) -> Result<Option<(Record, Timestamp)>, StoreError> {
         let address = Value::Bytes(address.as_bytes());
-        Ok(read(&self.lines.ask(|| self.statements.record.with([address])).await?)?)
-    }
-
-    /// Removes what is due, at most a batch.
-    async fn purge_batch(&self, at_most: u32) -> Result<Purged, StoreError> {
-        let due = self.lines.ask(|| self.statements.due.with([Value::Integer(at_most.into())])).await?;
-        let addresses: Vec<&[u8]> = due.rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
-        let found = u32::try_from(addresses.len()).unwrap_or(at_most);
-        let Some(last) = addresses.last() else { return Ok(Purged { found, removed: 0 }) };
-        // Always as many as the statement has room for.
-        let places = || addresses.iter().chain(iter::repeat(last)).take(PURGE_BATCH as usize);
-        let values = || places().map(|address| Value::Bytes(address));
-        let done = self.lines.ask(|| self.statements.remove.spelt(values())).await?;
-        Ok(Purged { found, removed: u32::try_from(done.matched).unwrap_or(at_most) })
-    }
-
-    pub(crate) fn check_size(&self, outcome: &Outcome) -> Result<(), StoreError> {
-        if outcome.bytes.len() <= self.max_outcome_bytes {
-            Ok(())
-        } else {
-            Err(StoreError::new(StoreErrorKind::TooLarge, Fate::NotApplied))
-        }
+        Ok(read(&self.lines.read(|| self.statements.record.with([address])).await?)?)
     }
 
     pub(crate) fn ring(&self, address: &Address) {
         self.bells.ring(address);
     }
-}
-
-/// What one batch of a purge came to.
-struct Purged {
-    found: u32,
-    removed: u32,
 }
 
 /// Wakes for endings by this store and its clones; those of another process are found by looking.
@@ -277,45 +220,9 @@ impl Notify for MySqlStore {
     }
 }
 
-/// The values of `sql/complete.sql`.
-pub(crate) fn completion<'v>(lease: &'v Lease, outcome: &'v Outcome, keep: Keep) -> [Value<'v>; 9] {
-    let [replay, replay_again, reject, reject_again, form, media, bytes] = ended_with(outcome, keep);
-    [
-        replay,
-        replay_again,
-        reject,
-        reject_again,
-        form,
-        media,
-        bytes,
-        Value::Bytes(lease.address.as_bytes()),
-        Value::Bytes(lease.holder.as_bytes()),
-    ]
-}
-
-/// What a completed record has, as `sql/complete.sql` and `sql/resolve_applied.sql` take it.
-pub(crate) fn ended_with(outcome: &Outcome, keep: Keep) -> [Value<'_>; 7] {
-    let replay = Value::Integer(integer(as_micros(keep.replay)));
-    let reject = Value::Integer(integer(as_micros(keep.then_reject)));
-    let (form, media) = (Value::Integer(form_code(outcome.form)), Value::Integer(i64::from(outcome.media.0)));
-    [replay, replay, reject, reject, form, media, Value::Bytes(&outcome.bytes)]
-}
-
 /// The record an answer holds.
-pub(crate) fn read(answer: &Answer) -> Result<Option<(Record, Timestamp)>, idempotency_core::CorruptRecord> {
+pub(crate) fn read(answer: &Answer) -> Result<Option<(Record, Timestamp)>, CorruptRecord> {
     answer.rows.last().map(row::record_and_time).transpose()
-}
-
-/// What the law says of a record that an ending did not change. Nothing, if it changed since so that it would now.
-pub(crate) fn explain(
-    found: Option<(Record, Timestamp)>,
-    law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
-) -> Option<Settled> {
-    let now = found.as_ref().map_or(Timestamp::from_micros(0), |(_, now)| *now); // nothing depends on it
-    match law(found.as_ref().map(|(record, _)| record), now) {
-        Step { write: None, verdict } => Some(verdict),
-        Step { write: Some(_), .. } => None,
-    }
 }
 
 /// Whether a record is in flight under this bid: the claim before, which left it so, granted or adopted it.
@@ -333,6 +240,6 @@ fn has_waited(record: &Record, bid: &Bid, now: Timestamp) -> bool {
 }
 
 /// Others changed the record each time: nothing of this call was applied.
-fn overtaken() -> StoreError {
+pub(crate) fn overtaken() -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, Fate::NotApplied)
 }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use idempotency_core::{Fate, Keep, Lease, Outcome, Record, Settled, StoreError, StoreErrorKind, machine};
+use idempotency_core::{Keep, Lease, Outcome, Record, Settled, StoreError, machine};
 use sqlx::MySqlConnection;
 
 use crate::{
     MySqlStore,
+    ending::{completion, explain},
     lines::ask,
     statements::Value,
-    store::{completion, explain, read},
+    store::{overtaken, read},
 };
 
 impl MySqlStore {
@@ -40,11 +41,11 @@ impl MySqlStore {
             }
             let address = Value::Bytes(lease.address.as_bytes());
             let found = ask(&mut *connection, self.statements.record_locked.with([address])).await?;
-            if let Some(verdict) = explain(read(&found)?, law) {
+            if let Some(verdict) = explain(read(&found)?.as_ref(), law) {
                 return Ok(verdict);
             }
         }
-        Err(StoreError::new(StoreErrorKind::Unavailable, Fate::NotApplied))
+        Err(overtaken())
     }
 
     /// Makes sure, in the transaction that `connection` is in, that `lease` holds its record, and keeps anybody from
@@ -63,6 +64,6 @@ impl MySqlStore {
         let address = Value::Bytes(lease.address.as_bytes());
         let found = read(&ask(connection, self.statements.record_locked.with([address])).await?)?;
         let law = |record: Option<&Record>, now| machine::renew(record, &lease.holder, Duration::ZERO, now);
-        Ok(explain(found, law).unwrap_or(Settled::Applied)) // what a renewal would write, a lease holds
+        Ok(explain(found.as_ref(), law).unwrap_or(Settled::Applied)) // what a renewal would write, a lease holds
     }
 }

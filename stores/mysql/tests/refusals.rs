@@ -30,6 +30,7 @@ impl Refusing {
             "CREATE TRIGGER {t} BEFORE UPDATE ON {t} FOR EACH ROW
              IF @refusals > 0 THEN
                  SET @refusals = @refusals - 1;
+                 IF @refusal = 1 THEN SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 20000; END IF;
                  SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = @refusal, MESSAGE_TEXT = 'deadlock, full, too long';
              END IF"
                 .replace("CREATE TRIGGER {t}", &format!("CREATE TRIGGER `{table}_refuses`"))
@@ -77,6 +78,7 @@ async fn a_refusal_is_told_by_its_number_and_left_nothing_behind() {
     let refusing = Refusing::open(&database).await;
     let before = refusing.store.find(&refusing.lease.address).await.unwrap();
     for (number, kind, fate) in [
+        (1, Unavailable, Fate::NotApplied), // a number nobody knows, of the class of broken connections
         (1020, Unavailable, Fate::NotApplied),
         (1021, Full, Fate::NotApplied),
         (1037, Unavailable, Fate::NotApplied),
@@ -90,6 +92,7 @@ async fn a_refusal_is_told_by_its_number_and_left_nothing_behind() {
         (1153, TooLarge, Fate::NotApplied),
         (1180, Unavailable, Fate::Unknown),
         (1205, Unavailable, Fate::NotApplied),
+        (1243, Unavailable, Fate::NotApplied),
         (1213, Unavailable, Fate::NotApplied),
         (1290, Unavailable, Fate::NotApplied),
         (1317, Unavailable, Fate::NotApplied),

@@ -37,7 +37,7 @@ impl Meter {
 
     async fn read(&self) -> Count {
         let names =
-            "'Questions', 'Handler_update', 'Handler_delete', 'Com_insert', 'Com_update', 'Com_delete',
+            "'Questions', 'Handler_update', 'Handler_delete', 'Com_insert', 'Com_update', 'Com_delete', 'Com_delete_multi',
                      'Com_select', 'Com_begin', 'Com_commit', 'Com_rollback', 'Com_set_option'";
         let query = format!("SHOW SESSION STATUS WHERE Variable_name IN ({names})");
         let rows = self.pool.fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(query))).await.unwrap();
