@@ -166,3 +166,20 @@ async fn a_server_that_is_gone_took_nothing_and_is_found_again() {
     server.restart();
     claim(&store, "new").await;
 }
+
+#[tokio::test]
+async fn a_connection_that_died_while_nobody_used_it_costs_no_error() {
+    let Some(server) = server(&[]) else { return };
+    let records = Records::on(&server);
+    let store = records.store().await;
+    let lease = claim(&store, "k").await;
+    let mut beside = records.beside();
+    let mut died = 0;
+    for round in 0..5 {
+        died += beside.ask::<u64>("CLIENT KILL TYPE normal SKIPME yes");
+        claim(&store, &round.to_string()).await;
+    }
+    assert_eq!(died, 5);
+    beside.ask::<u64>("CLIENT KILL TYPE normal SKIPME yes");
+    assert_eq!(store.complete(&lease, &outcome(), keep(DAY)).await.unwrap(), Settled::Applied);
+}

@@ -3,9 +3,11 @@
 
 use std::{fmt, time::Duration};
 
+use futures_util::TryFutureExt;
 use redis::{
-    Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value,
-    aio::ConnectionLike,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError,
+    ServerErrorKind, Value,
+    aio::{ConnectionLike, MultiplexedConnection},
     cluster::{ClusterClient, NodeAddress},
     cluster_async::ClusterConnection,
     cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo},
@@ -21,10 +23,16 @@ const MOST_COPIES: u32 = 6;
 /// How long the driver gets to find a node again; the second time twice that, and so on.
 const PAUSE: Duration = Duration::from_millis(10);
 
-pub(crate) struct Cluster(ClusterConnection);
+pub(crate) struct Cluster {
+    connection: ClusterConnection,
+    /// How one connects to a node, but for its address.
+    seed: ConnectionInfo,
+    patience: Duration,
+}
 
 impl Cluster {
     pub(crate) async fn connect(seeds: Vec<ConnectionInfo>, patience: Duration) -> Result<Self, RedisError> {
+        let seed = seeds.first().cloned();
         let client = ClusterClient::builder(seeds)
             .retries(0)
             .connection_timeout(patience / 2)
@@ -32,7 +40,9 @@ impl Cluster {
             .overall_response_timeout(None)
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()?;
-        Ok(Self(client.get_async_connection().await?))
+        let connection = client.get_async_connection().await?;
+        let seed = seed.ok_or((ErrorKind::InvalidClientConfig, "a cluster is found through a node"))?;
+        Ok(Self { connection, seed, patience })
     }
 
     pub(super) async fn send(
@@ -41,7 +51,7 @@ impl Cluster {
         place: &Place,
         call: &mut Call,
     ) -> Result<Value, RedisError> {
-        let mut connection = self.0.clone();
+        let mut connection = self.connection.clone();
         match place {
             Place::OfTheKey => call.await_answer(connection.req_packed_command(command)).await,
             Place::Node(node) => {
@@ -49,18 +59,36 @@ impl Cluster {
                 call.await_answer(connection.route_command(command.clone(), route)).await
             }
             Place::NextNode(node) => {
+                let mut connection = self.connect_to(node).await?;
                 let mut asked = Pipeline::with_capacity(2);
                 asked.cmd("ASKING").add_command(command.clone());
-                let answers = connection.route_pipeline(asked, 1, 1, address(node));
-                call.await_answer(async { Ok(answers.await?.pop().unwrap_or_default()) }).await
+                let answers = connection.req_packed_commands(&asked, 1, 1);
+                call.await_answer(answers.map_ok(|mut answers| answers.pop().unwrap_or_default())).await
             }
         }
+    }
+
+    /// A connection of its own to a node that the driver does not know yet: it gets its first slots just now.
+    async fn connect_to(&self, node: &NodeAddress) -> Result<MultiplexedConnection, RedisError> {
+        let (host, port) = (node.host().to_owned(), node.port());
+        let address = match self.seed.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+                let (insecure, tls_params) = (*insecure, tls_params.clone());
+                ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+            }
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.patience / 2))
+            .set_response_timeout(None);
+        let client = Client::open(self.seed.clone().set_addr(address))?;
+        client.get_multiplexed_async_connection_with_config(&config).await
     }
 
     /// What each node that holds records answers.
     pub(super) async fn ask_all(&self, command: &Cmd) -> Result<Vec<(Place, Value)>, RedisError> {
         let everywhere = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-        let answers = self.0.clone().route_command(command.clone(), everywhere).await?;
+        let answers = self.connection.clone().route_command(command.clone(), everywhere).await?;
         let Value::Map(answers) = answers.extract_error()? else { return Ok(Vec::new()) };
         let place = |(address, answer)| {
             let address: String = from_redis_value(address)?;
