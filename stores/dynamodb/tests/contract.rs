@@ -1,6 +1,6 @@
 //! The DynamoDB store under every law of the suite, on a clock the laws move and on the service's own.
 //!
-//! The emulator takes some 30 ms for a call, so a history has 1,500 steps and no more. Leases are taken over when they lapse here: the margin is tested beside the store.
+//! The emulator takes some 30 ms for a call, so a history has 800 steps and no more. Leases are taken over when they lapse here: the margin is tested beside the store.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,15 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use idempotency_core::{
-    Store,
-    clock::{ManualClock, Timestamp},
-};
+use idempotency_core::Store;
 use idempotency_store_contract::{Bench, Candidate, Expiry, Time, store_contract};
 use idempotency_store_dynamodb::DynamoDbStore;
-use scene::{Place, operation};
+use scene::{Place, manual_clock, operation};
 
-const STEPS: u32 = 1_500;
+const STEPS: u32 = 800;
 
 struct OnManualClock(Place);
 
@@ -27,7 +24,7 @@ impl Candidate for OnManualClock {
     type Store = DynamoDbStore;
 
     async fn open(&self) -> Bench<DynamoDbStore> {
-        let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
+        let clock = manual_clock(0);
         let builder = self.0.builder().clock(clock.clone()).takeover_margin(Duration::ZERO);
         Bench { store: Arc::new(builder.open().await.unwrap()), time: Time::Manual(clock) }
     }

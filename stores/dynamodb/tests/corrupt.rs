@@ -4,16 +4,15 @@
 
 mod scene;
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use idempotency_core::{
     Address, Bid, CorruptRecord, Fate, Inspect, Keep, Lease, Release, Resolution, Select, Store, StoreError,
     StoreErrorKind,
-    clock::{ManualClock, Timestamp},
 };
 use idempotency_store_dynamodb::DynamoDbStore;
-use scene::{DAY, Item, Place, b, bid, claim, keep, n, operation, outcome};
+use scene::{DAY, Item, LATER, Place, b, bid, claim, keep, manual_clock, n, operation, outcome};
 
 /// What somebody set in an item, `None` for what they took out.
 type Damage = Vec<(&'static str, Option<AttributeValue>)>;
@@ -45,7 +44,7 @@ fn released() -> Damage {
 }
 
 fn lapsed() -> Damage {
-    set("until", n(1_699_999_999_999_999))
+    set("until", n(i128::from(LATER) * 1_000_000 + 9_999_999))
 }
 
 /// Each damage, and the column that cannot be read since.
@@ -139,21 +138,18 @@ async fn assert_refused_everywhere(store: &DynamoDbStore, lease: &Lease, column:
     assert_eq!(store.purge(10).await.unwrap(), 0);
 }
 
-async fn on_manual_clock(place: &Place) -> DynamoDbStore {
-    let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
-    let store = place.builder().clock(clock.clone()).open().await.unwrap();
-    clock.advance(std::time::Duration::from_micros(1));
-    store
+/// A store ten seconds after the claim whose item is returned with its lease.
+async fn later(place: &Place) -> (DynamoDbStore, Lease, Item) {
+    let early = place.builder().clock(manual_clock(0)).open().await.unwrap();
+    let lease = claim(&early, "k").await;
+    let store = place.builder().clock(manual_clock(10_000_000)).open().await.unwrap();
+    (store, lease, place.item(&lease.address).await.unwrap())
 }
 
 #[tokio::test]
 async fn a_damaged_item_is_an_error_for_every_call_and_stays_as_it_is() {
     let Some(place) = Place::find() else { return };
-    let store = on_manual_clock(&place).await;
-    let clock = Timestamp::from_micros(1_699_999_990_000_000);
-    let early = place.builder().clock(ManualClock::at(clock)).open().await.unwrap();
-    let lease = claim(&early, "k").await;
-    let whole = place.item(&lease.address).await.unwrap();
+    let (store, lease, whole) = later(&place).await;
     for (phase, damage, column) in damages() {
         println!("{damage:?} in {phase:?}");
         let item = damaged(&whole, phase.into_iter().chain(damage));
@@ -166,11 +162,7 @@ async fn a_damaged_item_is_an_error_for_every_call_and_stays_as_it_is() {
 #[tokio::test]
 async fn an_item_that_is_whole_is_granted_in_each_of_these_phases() {
     let Some(place) = Place::find() else { return };
-    let store = on_manual_clock(&place).await;
-    let clock = Timestamp::from_micros(1_699_999_990_000_000);
-    let early = place.builder().clock(ManualClock::at(clock)).open().await.unwrap();
-    let lease = claim(&early, "k").await;
-    let whole = place.item(&lease.address).await.unwrap();
+    let (store, _, whole) = later(&place).await;
     for (phase, attempt) in [(lapsed(), 2), (completed(), 1), (released(), 1)] {
         place.put(damaged(&whole, phase)).await;
         assert_eq!(claim(&store, "k").await.attempt, attempt);

@@ -7,20 +7,19 @@ mod scene;
 use std::{sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Bid, Claim, Inspect, Keep, OnLapse, Release, Resolution, Settled, Store,
-    clock::{ManualClock, Timestamp},
+    Bid, Claim, Inspect, Keep, OnLapse, Release, Resolution, Settled, Store, clock::ManualClock,
 };
 use idempotency_store_dynamodb::DynamoDbStore;
-use scene::{DAY, Place, bid, claim, granted, number, operation, outcome};
+use scene::{DAY, Place, bid, claim, granted, manual_clock, number, operation, outcome};
 
-/// A second after which a few microseconds have passed: what is rounded shows.
-const NOW: u64 = 1_700_000_000;
+/// A second, after which a few microseconds have passed, so that what is rounded shows.
+const NOW: u64 = scene::LATER;
 const MICROS: u64 = 250_000;
 const HOUR: u64 = 3_600;
 const BRIEF: Duration = Duration::from_secs(30);
 
 async fn on_manual_clock(place: &Place) -> (DynamoDbStore, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::at(Timestamp::from_micros(NOW * 1_000_000 + MICROS)));
+    let clock = manual_clock(MICROS);
     let builder = place.builder().clock(clock.clone()).takeover_margin(Duration::ZERO);
     (builder.open().await.unwrap(), clock)
 }

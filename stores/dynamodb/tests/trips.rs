@@ -8,11 +8,10 @@ use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 use idempotency_core::{
-    Bid, Claim, Inspect, OnLapse, PhaseName, Release, Resolution, Select, Settled, Store,
-    clock::{ManualClock, Timestamp},
+    Bid, Claim, Inspect, OnLapse, PhaseName, Release, Resolution, Select, Settled, Store, clock::ManualClock,
 };
 use idempotency_store_dynamodb::DynamoDbStore;
-use scene::{DAY, Place, Trips, bid, claim, config, granted, keep, operation, outcome};
+use scene::{DAY, Place, Trips, bid, claim, config, granted, keep, manual_clock, operation, outcome};
 
 const BRIEF: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_micros(1);
@@ -20,7 +19,7 @@ const TICK: Duration = Duration::from_micros(1);
 /// A store whose requests are counted, on a clock that the test moves.
 async fn counted(place: &Place) -> (DynamoDbStore, Trips, Arc<ManualClock>) {
     let trips = Trips::default();
-    let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
+    let clock = manual_clock(0);
     let builder = place.builder_with(config(&place.url).interceptor(trips.clone())).clock(clock.clone());
     let store = builder.takeover_margin(Duration::ZERO).open().await.unwrap();
     trips.take();

@@ -9,7 +9,7 @@ mod scene;
 use std::{env, fs::File, time::Duration};
 
 use aws_sdk_dynamodb::Client;
-use idempotency_core::{Claim, Settled, Store};
+use idempotency_core::{Claim, Settled, Store, clock::SystemClock};
 use idempotency_services::Server;
 use idempotency_store_contract::{
     wire::{Fault, Proxy, TIME_LIMIT, Wired},
@@ -40,14 +40,15 @@ impl Wired for OverALine {
         Server::DynamoDb.address()
     }
 
-    /// Over the line that breaks a call gives up as soon as it has to; over the other it waits for its turn.
+    /// Over the line that breaks a call gives up as soon as it has to; over the other it waits for its turn. Both stores
+    /// have one clock: two readings of the service's may be a second apart, and a lease of a millisecond is taken over.
     async fn open(&self, address: &str) -> DynamoDbStore {
         let place = self.place.as_ref().unwrap();
         let patience = if self.server().as_deref() == Some(address) { PATIENCE } else { TIME_LIMIT };
         place.open().await; // makes sure of the table
         let client = Client::from_conf(config(&format!("http://{address}")).build());
         let builder = DynamoDbStore::builder(client).table(&*place.table).takeover_margin(Duration::ZERO);
-        builder.patience(patience).open().await.unwrap()
+        builder.patience(patience).clock(SystemClock).open().await.unwrap()
     }
 
     fn recovery(&self) -> Duration {

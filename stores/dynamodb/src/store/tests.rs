@@ -9,7 +9,7 @@ use idempotency_core::{
     Inspect, OnLapse, Phase, Resolution, Vacant,
     clock::{Clock, ManualClock, SteadyClock},
 };
-use scene::{DAY, PATIENCE, Place, bid, granted, operation};
+use scene::{DAY, PATIENCE, Place, bid, granted, manual_clock, operation};
 
 use super::*;
 use crate::DynamoDbStoreBuilder;
@@ -90,7 +90,7 @@ async fn a_lease_written_by_a_clock_that_stood_still_is_written_again() {
 #[tokio::test]
 async fn a_run_is_taken_for_lapsed_a_margin_after_its_lease() {
     let Some(place) = Place::find() else { return };
-    let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
+    let clock = manual_clock(0);
     let store = place.builder().clock(clock.clone()).open().await.unwrap();
     let lease = Duration::from_secs(30);
     let retention = Duration::ZERO;

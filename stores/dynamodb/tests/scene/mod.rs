@@ -25,11 +25,16 @@ use aws_sdk_dynamodb::{
 use idempotency_core::{
     Address, Bid, Claim, Door, Fingerprint, Holder, Keep, Key, Lease, Media, OnLapse, Operation, Outcome,
     Part, Scope, Store,
+    clock::{ManualClock, Timestamp},
 };
 use idempotency_services::Server;
 use idempotency_store_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+
+/// The seconds at which a clock that a test moves begins: in the year 2100, so that a DynamoDB which expires items by its
+/// own clock lets those of the test be.
+pub(crate) const LATER: u64 = 4_102_444_800;
 
 /// The emulator takes one call at a time, and every test has it at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -127,6 +132,11 @@ impl Intercept for Trips {
         self.0.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
+}
+
+/// A clock that stands [`LATER`], and so much after, until the test moves it.
+pub(crate) fn manual_clock(micros: u64) -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(Timestamp::from_micros(LATER * 1_000_000 + micros)))
 }
 
 pub(crate) fn b(bytes: &[u8]) -> AttributeValue {
