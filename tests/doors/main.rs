@@ -14,6 +14,7 @@ mod http2;
 mod leaving;
 mod outage;
 mod server;
+mod skew;
 mod upgrade;
 
 /// Makes a test of each scenario for each door and store. The stores that outlive a process are named `durable`.

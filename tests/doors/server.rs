@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::{self, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -58,6 +58,12 @@ impl Setting {
         Self::new("axum", sqlite)
     }
 
+    /// An axum door on a store behind a network, with a table or a prefix nobody used before.
+    pub(crate) fn axum_on(kind: &str, url: &str) -> Self {
+        let space = format!("doors_{}_{}", process::id(), fastrand::u32(..));
+        Self { store: format!("{kind}:{url}#{space}"), ..Self::axum_memory() }
+    }
+
     fn new(framework: &'static str, store: fn(&Path) -> String) -> Self {
         let dir = TempDir::new().unwrap();
         Self { framework, store: store(dir.path()), config: Value::Object(serde_json::Map::new()), dir }
@@ -100,8 +106,19 @@ impl Setting {
     }
 
     pub(crate) async fn start_with(&self, flags: &[&str]) -> Server {
+        self.start_by(Command::new(env!("CARGO_BIN_EXE_fixture")), flags).await
+    }
+
+    /// Starts a server whose clock is ahead of the host's by `offset`, or behind it.
+    pub(crate) async fn start_under(&self, faketime: &Path, offset: &str, flags: &[&str]) -> Server {
+        let mut command = Command::new(faketime);
+        command.args(["-f", offset, env!("CARGO_BIN_EXE_fixture")]);
+        self.start_by(command, flags).await
+    }
+
+    async fn start_by(&self, mut command: Command, flags: &[&str]) -> Server {
         let stderr = File::options().create(true).append(true).open(self.dir.path().join("stderr")).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fixture"))
+        let mut child = command
             .args(["--framework", self.framework, "--store", &self.store])
             .args(["--config", &self.config.to_string()])
             .arg("--orders")

@@ -4,7 +4,7 @@
 //! own sets those instead. A test that kills its server starts one of its own, a [`PostgresServer`], a
 //! [`MariaDbServer`] or a [`RedisServer`]: a process on a free port, with its data in a temporary folder.
 
-use std::{env, ops::Range};
+use std::{env, ops::Range, path::PathBuf};
 
 mod mariadb;
 mod postgres;
@@ -15,6 +15,14 @@ mod running;
 pub use mariadb::MariaDbServer;
 pub use postgres::{PostgresServer, Replication};
 pub use redis::{Persistence, RedisServer};
+
+/// The program that gives another program another clock; `None`, said aloud, when it is not installed.
+///
+/// # Panics
+/// When it is not installed and `IDEMPOTENCY_REQUIRE_STORES` is set: where it is, a test left out is a failure.
+pub fn faketime() -> Option<PathBuf> {
+    program::find(["faketime"]).map(|[faketime]| faketime)
+}
 
 /// What databases are called here, and in MariaDB their user and its password.
 const DATABASE: &str = "idempotency";
