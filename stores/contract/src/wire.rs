@@ -46,7 +46,8 @@ mod suite;
 pub use proxy::{Fault, Proxy};
 pub use suite::{WireLaw, grade, prove};
 
-/// When a store under test gives a call up, at the latest: half a second. Laws wait that long often.
+/// When a store under test gives a call up, at the latest, if [`Wired::time_limit`] does not say otherwise: half a
+/// second. Laws wait that long often.
 pub const TIME_LIMIT: Duration = Duration::from_millis(500);
 
 /// A store on a network that stands for its grade.
@@ -59,8 +60,14 @@ pub trait Wired: Send + Sync + 'static {
     fn server(&self) -> Option<String>;
 
     /// A store that reaches its server at `address`, also `host:port`, and gives up waiting for it within
-    /// [`TIME_LIMIT`]. Each law opens two, which see the same records; those of other laws are none of their business.
+    /// [`time_limit`](Self::time_limit). Each law opens two, which see the same records; those of other laws are none of their business.
     fn open(&self, address: &str) -> impl Future<Output = Self::Store> + Send;
+
+    /// When a call over the line is given up, at the latest. The default is [`TIME_LIMIT`]; a server that is slow itself
+    /// needs more, or calls are given up on a line that is whole.
+    fn time_limit(&self) -> Duration {
+        TIME_LIMIT
+    }
 
     /// How long a line that is whole again may take to be of use. Ten seconds: a busy machine is slow, and a store that
     /// never comes back waits that long to be found out.
@@ -68,7 +75,7 @@ pub trait Wired: Send + Sync + 'static {
         Duration::from_secs(10)
     }
 
-    /// How many calls a law makes at once, at most: no more than the server answers within [`TIME_LIMIT`], or each is
+    /// How many calls a law makes at once, at most: no more than the server answers within the time limit, or each is
     /// given up for the others and none is ever answered. The default is 32.
     fn callers(&self) -> usize {
         32

@@ -24,6 +24,8 @@ pub(super) struct Line<S> {
     pub(super) far: Arc<S>,
     /// The store beside it, on the same records.
     pub(super) near: Arc<S>,
+    /// When the store behind the proxy gives a call up.
+    pub(super) time_limit: Duration,
     /// How long a call over a whole line may take to be answered.
     pub(super) recovery: Duration,
     /// How many calls the server can bear at once.
@@ -35,7 +37,8 @@ impl<S: Store + Inspect> Line<S> {
         let proxy = Proxy::before(server).await?;
         let far = Arc::new(wired.open(&proxy.address().to_string()).await);
         let near = Arc::new(wired.open(server).await);
-        Ok(Self { proxy, far, near, recovery: wired.recovery(), callers: wired.callers() })
+        let (time_limit, recovery, callers) = (wired.time_limit(), wired.recovery(), wired.callers());
+        Ok(Self { proxy, far, near, time_limit, recovery, callers })
     }
 
     /// Sends what may be sent again, over a line that is whole, until it is answered: a connection that a fault left

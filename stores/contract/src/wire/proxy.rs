@@ -95,6 +95,11 @@ impl Proxy {
         self.strikes.0.borrow().struck
     }
 
+    /// How many exchanges began since [`strike`](Self::strike) was called, struck or not.
+    pub fn exchanges(&self) -> usize {
+        self.strikes.0.borrow().exchanges
+    }
+
     /// Waits until `count` exchanges were struck since [`strike`](Self::strike) was called.
     pub async fn reached(&self, count: usize) {
         self.strikes.wait(|state| state.struck >= count).await;

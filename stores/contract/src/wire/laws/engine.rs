@@ -17,7 +17,7 @@ use crate::{
     scene::{LONG, operation, outcome},
     violation::{demand, demand_eq},
     wire::{
-        Fault, TIME_LIMIT,
+        Fault,
         line::{Line, bid},
     },
 };
@@ -28,7 +28,7 @@ const MOST: usize = 60;
 /// A grant whose reply is lost, and whose repetition is lost too, is given back: the key is free long before the lease
 /// lapses.
 pub(crate) async fn lost_grant_locks_no_key<S: Store + Inspect>(line: Line<S>) -> Result<(), Violation> {
-    let engine = engine(&line.far);
+    let engine = engine(&line);
     for nth in 1..=MOST {
         line.rests().await?;
         let op = operation();
@@ -57,7 +57,7 @@ pub(crate) async fn lost_grant_locks_no_key<S: Store + Inspect>(line: Line<S>) -
 
 /// A claim whose caller goes away while the reply is on its way is given back.
 pub(crate) async fn abandoned_claim_locks_no_key<S: Store + Inspect>(line: Line<S>) -> Result<(), Violation> {
-    let engine = engine(&line.far);
+    let engine = engine(&line);
     for nth in 1..=MOST {
         line.rests().await?;
         let op = operation();
@@ -80,7 +80,7 @@ pub(crate) async fn abandoned_claim_locks_no_key<S: Store + Inspect>(line: Line<
 pub(crate) async fn lost_completion_is_stored_in_the_end<S: Store + Inspect>(
     line: Line<S>,
 ) -> Result<(), Violation> {
-    let engine = engine(&line.far);
+    let engine = engine(&line);
     for nth in 1..=MOST {
         line.rests().await?;
         let op = operation();
@@ -112,7 +112,7 @@ pub(crate) async fn completion_is_tried_again_under_a_renewed_lease<S: Store + I
 ) -> Result<(), Violation> {
     let lease = Duration::from_secs(2);
     let store = CompletesFar { far: Arc::clone(&line.far), near: Arc::clone(&line.near) };
-    let engine = Engine::new(store, bounds());
+    let engine = Engine::new(store, bounds(line.time_limit));
     let op = operation();
     let permit = match engine.claim(&op, &Terms { lease, ..terms() }).await {
         Ok(Claim::Granted(permit)) => permit,
@@ -140,7 +140,7 @@ pub(crate) async fn completion_is_tried_again_under_a_renewed_lease<S: Store + I
 pub(crate) async fn silent_server_holds_no_caller<S: Store + Inspect>(
     line: Line<S>,
 ) -> Result<(), Violation> {
-    let engine = engine(&line.far);
+    let engine = engine(&line);
     line.works().await?;
     line.proxy.strike(Fault::Silent, ..);
     let mut callers = JoinSet::new();
@@ -153,7 +153,7 @@ pub(crate) async fn silent_server_holds_no_caller<S: Store + Inspect>(
         });
     }
     // A busy machine may wake a caller late.
-    let limit = bounds().store_timeout * 3;
+    let limit = bounds(line.time_limit).store_timeout * 3;
     for (failed, took) in callers.join_all().await {
         demand_eq!(failed, true, "a server that answers nothing grants nothing");
         demand!(took, took if *took < limit, "a call ends within the engine's time for it");
@@ -176,12 +176,12 @@ pub(crate) async fn silent_server_holds_no_caller<S: Store + Inspect>(
     }
 }
 
-fn engine<S: Store>(store: &Arc<S>) -> Engine<Arc<S>> {
-    Engine::new(Arc::clone(store), bounds())
+fn engine<S: Store>(line: &Line<S>) -> Engine<Arc<S>> {
+    Engine::new(Arc::clone(&line.far), bounds(line.time_limit))
 }
 
-fn bounds() -> Bounds {
-    Bounds { store_timeout: TIME_LIMIT * 2, ..Bounds::default() }
+fn bounds(time_limit: Duration) -> Bounds {
+    Bounds { store_timeout: time_limit * 2, ..Bounds::default() }
 }
 
 fn terms() -> Terms {
@@ -228,10 +228,11 @@ impl<S: Store> Store for CompletesFar<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::TIME_LIMIT;
 
     #[test]
     fn terms_and_bounds_make_sense() {
         assert_eq!(terms().check(), Ok(()));
-        assert_eq!(bounds().check(), Ok(()));
+        assert_eq!(bounds(TIME_LIMIT).check(), Ok(()));
     }
 }

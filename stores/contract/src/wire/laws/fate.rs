@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::{
     Violation,
     wire::{
-        Fault, TIME_LIMIT,
+        Fault,
         deed::{Act, Deed, Told},
         line::Line,
     },
@@ -135,7 +135,7 @@ async fn strike<S: Store + Inspect>(
 ) -> Result<bool, Violation> {
     line.proxy.strike(fault, which);
     // A store that gives up later than it may is dropped, as an engine would.
-    let told = timeout(TIME_LIMIT * 4, act.send(&*line.far)).await.ok();
+    let told = timeout(line.time_limit * 4, act.send(&*line.far)).await.ok();
     let struck = line.proxy.heal();
     line.proxy.settled().await;
     let written = act.is_done(line).await?;
