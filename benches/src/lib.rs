@@ -6,7 +6,8 @@
 //!
 //! - [`latency`] takes time: rounds of small batches, one of each candidate in turn, medians of all;
 //! - [`allocations`] counts what the allocator was asked for, in a binary of its own, since counting costs time;
-//! - [`load`] drives servers over sockets and compares their throughput.
+//! - [`load`] drives servers over sockets and compares their throughput;
+//! - [`stores`] compares the networked stores with the least that their servers could be asked for.
 
 pub mod allocations;
 pub mod app;
@@ -17,6 +18,7 @@ pub mod load;
 pub mod route;
 pub mod serve;
 pub mod statistics;
+pub mod stores;
 pub mod table;
 
 pub use candidate::Candidate;

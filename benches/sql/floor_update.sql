@@ -1,0 +1,1 @@
+UPDATE idempotency_floor SET outcome = $2 WHERE address = $1;
