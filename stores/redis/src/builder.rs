@@ -84,7 +84,7 @@ impl RedisStoreBuilder {
         let seeds = urls.iter().map(|url| info(url.as_ref())).collect::<Result<Vec<_>, _>>()?;
         let clients = urls.iter().map(|url| client(url.as_ref())).collect::<Result<Vec<_>, _>>()?;
         let cluster = crate::link::Cluster::connect(seeds, self.patience).await?;
-        self.open(Wire::Cluster(cluster), clients, IsCluster::Yes).await
+        self.open(Wire::Cluster(Box::new(cluster)), clients, IsCluster::Yes).await
     }
 
     async fn open(

@@ -98,7 +98,7 @@ impl RedisStore {
         at_most: usize,
     ) -> Result<BTreeSet<Address>, StoreError> {
         let mut first = BTreeSet::new();
-        for (place, _) in self.link.ask_all(&cmd("PING")).await? {
+        for place in self.link.nodes().await? {
             let mut cursor = START.to_owned();
             loop {
                 let keys;

@@ -35,7 +35,7 @@ pub(crate) struct Link {
 pub(crate) enum Wire {
     Single(Box<Single>),
     #[cfg(feature = "cluster")]
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
 }
 
 /// Which server a command goes to.
@@ -43,9 +43,9 @@ pub(crate) enum Wire {
 pub(crate) enum Place {
     /// The only one, or in a cluster the one that holds the key.
     OfTheKey,
-    /// This node of a cluster.
+    /// The node of a cluster that this connection leads to.
     #[cfg(feature = "cluster")]
-    Node(redis::cluster::NodeAddress),
+    Node(redis::aio::MultiplexedConnection),
     /// The node of a cluster that is about to get the key, and is told that this is known.
     #[cfg(feature = "cluster")]
     NextNode(redis::cluster::NodeAddress),
@@ -100,14 +100,14 @@ impl Link {
         self.end(&call, answer)
     }
 
-    /// Sends a command that changes nothing to every server that holds records.
-    pub(crate) async fn ask_all(&self, command: &Cmd) -> Result<Vec<(Place, Value)>, Failure> {
+    /// The servers that hold records, each as a place.
+    pub(crate) async fn nodes(&self) -> Result<Vec<Place>, Failure> {
         match &self.wire {
-            Wire::Single(_) => Ok(vec![(Place::OfTheKey, self.ask_at(&Place::OfTheKey, command).await?)]),
+            Wire::Single(_) => Ok(vec![Place::OfTheKey]),
             #[cfg(feature = "cluster")]
             Wire::Cluster(cluster) => {
-                let answers = timeout(self.patience, cluster.ask_all(command)).await;
-                self.end(&Call::new(), answers)
+                let nodes = timeout(self.patience, cluster.nodes()).await;
+                self.end(&Call::new(), nodes)
             }
         }
     }

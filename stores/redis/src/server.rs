@@ -1,6 +1,6 @@
 //! What servers say of themselves when a store is opened.
 
-use redis::{Value, cmd, from_redis_value};
+use redis::{cmd, from_redis_value};
 
 use crate::{OpenError, error::is_refusal, link::Link};
 
@@ -25,12 +25,14 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) async fn probe(link: &Link) -> Result<Self, OpenError> {
-        let answers = match link.ask_all(&cmd("INFO")).await {
-            Ok(answers) => answers,
-            Err(failure) if is_refusal(&failure.error) => Vec::new(), // a user may not be allowed to ask
-            Err(failure) => return Err(failure.into()),
-        };
-        let texts: Vec<String> = answers.into_iter().map(|(_, answer)| text(answer)).collect();
+        let mut texts = Vec::new();
+        for place in link.nodes().await? {
+            match link.ask_at(&place, &cmd("INFO")).await {
+                Ok(answer) => texts.push(from_redis_value(answer).unwrap_or_default()),
+                Err(failure) if is_refusal(&failure.error) => texts.push(String::new()), // a user may not ask
+                Err(failure) => return Err(failure.into()),
+            }
+        }
         Ok(Self::read(&texts))
     }
 
@@ -46,10 +48,6 @@ impl Servers {
         };
         Self { are_a_cluster, eviction }
     }
-}
-
-fn text(answer: Value) -> String {
-    from_redis_value(answer).unwrap_or_default()
 }
 
 /// The value of a line `name:value`.

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use idempotency_core::{Claim, Fate, Inspect, Select, Settled, Store, StoreErrorKind};
+use idempotency_core::{Address, Claim, Fate, Inspect, Select, Settled, Store, StoreErrorKind};
 use idempotency_services::RedisServer;
 use idempotency_store_redis::RedisStore;
 use redis::{Connection, cmd};
@@ -53,6 +53,13 @@ impl Cluster {
 
     fn id(&self, node: usize) -> String {
         cmd("CLUSTER").arg("MYID").query(&mut self.beside(node)).unwrap()
+    }
+
+    /// The slot of a record whose key begins as keys do by default.
+    fn slot_of(&self, address: &Address) -> u16 {
+        let digits: String = address.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = format!("idempotency:{digits}");
+        cmd("CLUSTER").arg("KEYSLOT").arg(key).query(&mut self.beside(0)).unwrap()
     }
 
     /// Moves a slot from the first node to the second, key by key, as `redis-cli --cluster reshard` does.
@@ -113,7 +120,7 @@ async fn slots_that_move_in_the_midst_of_a_load_cost_no_error_and_no_record() {
     let moved = tokio::task::spawn_blocking(move || {
         let ids = [movers.id(0), movers.id(1)];
         let mut nodes = [movers.beside(0), movers.beside(1)];
-        for slot in 0..SLOTS / 16 {
+        for slot in 0..SLOTS / 64 {
             movers.move_slot(slot, &mut nodes, &ids);
         }
     });
@@ -133,13 +140,23 @@ async fn slots_that_move_in_the_midst_of_a_load_cost_no_error_and_no_record() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_listing_finds_a_node_that_got_its_first_slot_meanwhile() {
+    let Some(cluster) = Cluster::start() else { return };
+    let store = cluster.store().await;
+    let lease = claim(&store, "k").await;
+    let slot = cluster.slot_of(&lease.address);
+    let ids = [cluster.id(0), cluster.id(1)];
+    cluster.move_slot(slot, &mut [cluster.beside(0), cluster.beside(1)], &ids);
+    let listed = store.list(Select::All, None, 10).await.unwrap();
+    assert_eq!(listed.into_iter().map(|(address, _)| address).collect::<Vec<_>>(), [lease.address]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_about_to_move_is_claimed_where_it_will_be() {
     let Some(cluster) = Cluster::start() else { return };
     let store = cluster.store().await;
     let op = operation("k", b"body");
-    let digits: String = op.address().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    let key = format!("idempotency:{digits}");
-    let slot: u16 = cmd("CLUSTER").arg("KEYSLOT").arg(key).query(&mut cluster.beside(0)).unwrap();
+    let slot = cluster.slot_of(op.address());
     for (node, state, other) in [(1, "IMPORTING", 0), (0, "MIGRATING", 1)] {
         let id = cluster.id(other);
         cmd("CLUSTER").arg("SETSLOT").arg(slot).arg(state).arg(id).exec(&mut cluster.beside(node)).unwrap();

@@ -1,7 +1,7 @@
 //! A cluster: the driver knows its nodes, and finds them again. It sends nothing twice by itself, since only who counts
 //! the copies knows what became of a call.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use futures_util::TryFutureExt;
 use redis::{
@@ -10,8 +10,8 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
     cluster::{ClusterClient, NodeAddress},
     cluster_async::ClusterConnection,
-    cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo},
-    from_redis_value,
+    cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
+    cmd, from_redis_value,
     io::tcp::TcpSettings,
 };
 
@@ -54,12 +54,9 @@ impl Cluster {
         let mut connection = self.connection.clone();
         match place {
             Place::OfTheKey => call.await_answer(connection.req_packed_command(command)).await,
-            Place::Node(node) => {
-                let route = RoutingInfo::SingleNode(address(node));
-                call.await_answer(connection.route_command(command.clone(), route)).await
-            }
+            Place::Node(node) => call.await_answer(node.clone().send_packed_command(command)).await,
             Place::NextNode(node) => {
-                let mut connection = self.connect_to(node).await?;
+                let mut connection = self.connect_to(node.host(), node.port()).await?;
                 let mut asked = Pipeline::with_capacity(2);
                 asked.cmd("ASKING").add_command(command.clone());
                 let answers = connection.req_packed_commands(&asked, 1, 1);
@@ -68,9 +65,12 @@ impl Cluster {
         }
     }
 
-    /// A connection of its own to a node that the driver does not know yet: it gets its first slots just now.
-    async fn connect_to(&self, node: &NodeAddress) -> Result<MultiplexedConnection, RedisError> {
-        let (host, port) = (node.host().to_owned(), node.port());
+    /// A connection to a node beside the driver, which may not know it yet. A node without a name is where the seed is.
+    async fn connect_to(&self, host: &str, port: u16) -> Result<MultiplexedConnection, RedisError> {
+        let host = match (host, self.seed.addr()) {
+            ("", ConnectionAddr::Tcp(seed, _) | ConnectionAddr::TcpTls { host: seed, .. }) => seed.clone(),
+            (host, _) => host.to_owned(),
+        };
         let address = match self.seed.addr() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
                 let (insecure, tls_params) = (*insecure, tls_params.clone());
@@ -85,16 +85,17 @@ impl Cluster {
         client.get_multiplexed_async_connection_with_config(&config).await
     }
 
-    /// What each node that holds records answers.
-    pub(super) async fn ask_all(&self, command: &Cmd) -> Result<Vec<(Place, Value)>, RedisError> {
-        let everywhere = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-        let answers = self.connection.clone().route_command(command.clone(), everywhere).await?;
-        let Value::Map(answers) = answers.extract_error()? else { return Ok(Vec::new()) };
-        let place = |(address, answer)| {
-            let address: String = from_redis_value(address)?;
-            Ok((Place::Node(NodeAddress::try_from(address.as_str())?), answer))
-        };
-        answers.into_iter().map(place).collect()
+    /// The nodes that hold slots, each on a connection of its own: the driver knows only those that it was sent to.
+    pub(super) async fn nodes(&self) -> Result<Vec<Place>, RedisError> {
+        let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::RandomPrimary);
+        let mut ask = cmd("CLUSTER");
+        ask.arg("SLOTS");
+        let slots = self.connection.clone().route_command(ask, anywhere).await?.extract_error()?;
+        let mut places = Vec::new();
+        for (host, port) in primaries(slots)? {
+            places.push(Place::Node(self.connect_to(&host, port).await?));
+        }
+        Ok(places)
     }
 
     /// Once more where a node said that another is in charge, or where the driver has lost a node and looks for it.
@@ -114,8 +115,22 @@ impl Cluster {
     }
 }
 
-fn address(node: &NodeAddress) -> SingleNodeRoutingInfo {
-    SingleNodeRoutingInfo::ByAddress { host: node.host().to_owned(), port: node.port() }
+/// Where the primaries are that `CLUSTER SLOTS` names.
+fn primaries(slots: Value) -> Result<BTreeSet<(String, u16)>, RedisError> {
+    let ranges: Vec<Vec<Value>> = from_redis_value(slots)?;
+    let primary = |range: Vec<Value>| {
+        let node: Vec<Value> = from_redis_value(range.into_iter().nth(2).unwrap_or_default())?;
+        let mut words = node.into_iter();
+        let host: Option<String> = from_redis_value(words.next().unwrap_or_default())?;
+        let host = host.unwrap_or_default();
+        if host == "?" {
+            return Err(
+                (ErrorKind::ClusterConnectionNotFound, "a node does not know where another is").into()
+            );
+        }
+        Ok((host, from_redis_value(words.next().unwrap_or_default())?))
+    };
+    ranges.into_iter().map(primary).collect()
 }
 
 /// The node that an `ASK` names.
@@ -127,5 +142,30 @@ fn next_node(error: &RedisError) -> Option<Place> {
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(node: Vec<Value>) -> Value {
+        Value::Array(vec![Value::Int(0), Value::Int(9), Value::Array(node)])
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    #[test]
+    fn primaries_are_read_once_and_one_that_nobody_knows_is_not_left_out() {
+        let first = || range(vec![text("10.0.0.1"), Value::Int(7000), text("id")]);
+        let unnamed = range(vec![Value::Nil, Value::Int(7001)]);
+        let found = primaries(Value::Array(vec![first(), unnamed, first()])).unwrap();
+        assert_eq!(found, BTreeSet::from([(String::new(), 7001), ("10.0.0.1".to_owned(), 7000)]));
+        for strange in [vec![text("?"), Value::Int(1)], vec![text("10.0.0.1")], vec![]] {
+            primaries(Value::Array(vec![first(), range(strange)])).unwrap_err();
+        }
+        primaries(Value::Array(vec![Value::Array(vec![])])).unwrap_err();
     }
 }
