@@ -39,6 +39,9 @@
 //! A backend that has a clock of its own answers [`Time::Real`]: steps of time are then slept, and leases are
 //! 300 ms long. [`grade`] runs the suite without a test harness.
 //!
+//! A store whose server is on a network is held to more by [`wire`]: the line between the two is broken in every
+//! place, and what the store says of a call that failed has to be true.
+//!
 //! # Bounds
 //!
 //! The history that is compared with the machine takes 100,000 steps, the one of many holders at once a tenth of that.

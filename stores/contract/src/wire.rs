@@ -9,15 +9,15 @@
 //! # Grade your store
 //!
 //! ```no_run
-//! # use idempotency_core::{Inspect, Store};
-//! # struct YourStore;
-//! # impl YourStore { async fn connect(url: &str) -> idempotency_store_memory::MemoryStore { unimplemented!() } }
+//! # use idempotency_store_memory::MemoryStore as YourStore;
+//! # trait Connect: Sized { async fn connect(url: &str) -> Self; }
+//! # impl Connect for YourStore { async fn connect(_: &str) -> Self { Self::new() } }
 //! use idempotency_store_contract::{wire::Wired, wire_faults};
 //!
 //! struct Yours;
 //!
 //! impl Wired for Yours {
-//!     type Store = idempotency_store_memory::MemoryStore; // or yours
+//!     type Store = YourStore;
 //!
 //!     fn server(&self) -> Option<String> {
 //!         Some("127.0.0.1:5432".to_owned()) // or None, when there is none to test with

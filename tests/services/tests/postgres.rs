@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use idempotency_services::{PostgresServer, Replication};
 
 const WRITE: &str = "CREATE TABLE IF NOT EXISTS kept (number int); INSERT INTO kept VALUES (7)";
+/// How this server's commits wait for the one that follows it.
+const HOW: &str = "SELECT sync_state FROM pg_stat_replication";
 const READ: &str = "SELECT count(*) FROM kept";
 
 #[test]
@@ -25,6 +27,7 @@ fn a_synchronous_standby_has_what_was_acknowledged() {
     let Some(mut primary) = PostgresServer::start(&[]) else { return };
     let standby = primary.standby(Replication::Synchronous);
     assert_eq!(standby.ask("SELECT pg_is_in_recovery()"), "t");
+    assert_eq!(primary.ask(HOW), "sync");
     primary.ask(WRITE);
     primary.kill();
     standby.promote();
@@ -38,6 +41,7 @@ fn a_synchronous_standby_has_what_was_acknowledged() {
 fn an_asynchronous_standby_may_lack_it() {
     let Some(mut primary) = PostgresServer::start(&[]) else { return };
     let mut standby = primary.standby(Replication::Asynchronous);
+    assert_eq!(primary.ask(HOW), "async");
     primary.ask(WRITE);
     let has_it = || standby.ask("SELECT to_regclass('kept') IS NOT NULL") == "t";
     while !has_it() {}
