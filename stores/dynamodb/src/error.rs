@@ -25,8 +25,8 @@ pub enum OpenError {
         /// What does not fit.
         why: Unfit,
     },
-    /// The service did not answer, or the table was not ready in time.
-    #[error("DynamoDB does not answer, or the table is not ready")]
+    /// The service did not answer.
+    #[error("DynamoDB does not answer")]
     Unavailable(#[source] Source),
     /// The service refused: no permission, no such region, a name that no table can have.
     #[error("DynamoDB refused the call")]
@@ -46,7 +46,7 @@ pub enum Unfit {
         /// The attribute it expires items by.
         attribute: String,
     },
-    /// It is being deleted, or cannot be used.
+    /// It is being deleted, is not ready in time, or cannot be used.
     #[error("its state is {state}")]
     State {
         /// The state, in the service's word.
@@ -56,7 +56,7 @@ pub enum Unfit {
 
 /// An answer that does not say when it was given, or that took too long for it to matter.
 #[derive(Debug, thiserror::Error)]
-#[error("no answer of the service told the time: each needs a Date header, and to arrive within 0.8 s")]
+#[error("no answer of the service told the time: it takes one with a Date header that arrives within 0.8 s")]
 pub(crate) struct NoDate;
 
 impl From<OpenError> for StoreError {

@@ -36,10 +36,7 @@ pub(crate) enum WhenAbsent {
 /// Makes sure that the table can be used. Safe from many processes at once.
 pub(crate) async fn prepare(table: &Table, when_absent: WhenAbsent) -> Result<(), OpenError> {
     match when_absent {
-        WhenAbsent::Refuse => {
-            let found = look(table).await?.ok_or(OpenError::Absent { table: table.name.to_string() })?;
-            check(table, &found)
-        }
+        WhenAbsent::Refuse => check(table, &look(table).await?.ok_or_else(|| absent(table))?),
         WhenAbsent::Create => {
             if look(table).await?.is_none() {
                 create(table).await?;
@@ -59,6 +56,10 @@ async fn look(table: &Table) -> Result<Option<TableDescription>, OpenError> {
             _ => Err(not_opened(error)),
         },
     }
+}
+
+fn absent(table: &Table) -> OpenError {
+    OpenError::Absent { table: table.name.to_string() }
 }
 
 fn check(table: &Table, found: &TableDescription) -> Result<(), OpenError> {
@@ -103,13 +104,11 @@ async fn create(table: &Table) -> Result<(), OpenError> {
 async fn await_active(table: &Table) -> Result<(), OpenError> {
     let deadline = Instant::now() + CREATION;
     loop {
-        match look(table).await? {
-            Some(found) if found.table_status() != Some(&TableStatus::Creating) => {
-                return check(table, &found);
-            }
-            _ if Instant::now() >= deadline => {
-                return Err(OpenError::Unavailable("the table is still being created".into()));
-            }
+        let found = look(table).await?;
+        let is_made = |found: &TableDescription| found.table_status() != Some(&TableStatus::Creating);
+        match found {
+            Some(found) if is_made(&found) || Instant::now() >= deadline => return check(table, &found),
+            None if Instant::now() >= deadline => return Err(absent(table)),
             _ => sleep(LOOK_AGAIN).await,
         }
     }

@@ -31,6 +31,9 @@ use crate::clock::ServiceClock;
 /// The statuses with which the service refuses a request. With others it has failed, or somebody else answered.
 const REFUSALS: Range<u16> = 400..500;
 
+/// What every answer of the service bears.
+const REQUEST_ID: &str = "x-amzn-requestid";
+
 /// Sees the attempts of one call of the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Witness(Arc<Seen>);
@@ -85,7 +88,9 @@ impl Intercept for Witness {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let sent = self.0.sent.lock().unwrap_or_else(PoisonError::into_inner).to_owned();
-        let date = context.response().headers().get("date");
+        let headers = context.response().headers();
+        // Something in between that answers in the service's place has a clock of its own.
+        let date = headers.get("date").filter(|_| headers.get(REQUEST_ID).is_some());
         let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
         if let (Some(sent), Some(date)) = (sent, date) {
             self.0.clock.saw(date.secs(), sent, self.0.clock.host_now());

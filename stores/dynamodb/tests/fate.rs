@@ -98,7 +98,9 @@ async fn reply(stream: &mut BufReader<TcpStream>, status: u16, body: &str, dated
     let date = format!("Date: {}\r\n", now.fmt(DateTimeFormat::HttpDate).unwrap());
     let date = if dated { date.as_str() } else { "" };
     let length = body.len();
-    let head = format!("HTTP/1.1 {status} So\r\n{date}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status} So\r\nx-amzn-RequestId: {length}\r\n{date}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(&[head.as_bytes(), &body.as_bytes()[..sent]].concat()).await.unwrap();
 }
 

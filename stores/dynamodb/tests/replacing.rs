@@ -12,6 +12,7 @@ use scene::{DAY, Place, bid, granted, manual_clock, operation, outcome};
 use tokio::task::JoinSet;
 
 const CLAIMS: usize = 12;
+const BRIEF: Duration = Duration::from_secs(30);
 
 /// One claim for each bid, all at once.
 async fn race(store: &DynamoDbStore, key: &str, bids: impl IntoIterator<Item = Bid>) -> Vec<Claim<Lease>> {
@@ -42,6 +43,19 @@ async fn of_many_that_replace_one_record_one_does() {
         let record = store.find(&lease.address).await.unwrap().unwrap();
         assert_eq!((record.holder, record.fence), (lease.holder, lease.fence));
     }
+}
+
+/// A claim that is sent again after its lease lapsed is no takeover, but the same grant.
+#[tokio::test]
+async fn a_lapsed_grant_is_adopted_by_its_own_copy() {
+    let Some(place) = Place::find() else { return };
+    let clock = manual_clock(0);
+    let store = place.builder().clock(clock.clone()).takeover_margin(Duration::ZERO).open().await.unwrap();
+    let (op, own) = (operation("k", b"body"), Bid { lease: BRIEF, ..bid() });
+    let lease = granted(store.claim(&op, &own).await.unwrap());
+    clock.advance(BRIEF);
+    assert_eq!(store.claim(&op, &own).await.unwrap(), Claim::Granted(lease));
+    assert_eq!(store.claim(&op, &bid()).await.unwrap(), Claim::InFlight { left: BRIEF });
 }
 
 /// A copy of a claim that extends its lease while the run ends does not bring the run back.

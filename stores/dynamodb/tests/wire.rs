@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::Client;
 use idempotency_core::{Claim, Settled, Store, clock::SystemClock};
 use idempotency_services::Server;
 use idempotency_store_contract::{
-    wire::{Fault, Proxy, TIME_LIMIT, Wired},
+    wire::{Fault, Proxy, Wired},
     wire_faults,
 };
 use idempotency_store_dynamodb::DynamoDbStore;
@@ -44,11 +44,15 @@ impl Wired for OverALine {
     /// have one clock: two readings of the service's may be a second apart, and a lease of a millisecond is taken over.
     async fn open(&self, address: &str) -> DynamoDbStore {
         let place = self.place.as_ref().unwrap();
-        let patience = if self.server().as_deref() == Some(address) { PATIENCE } else { TIME_LIMIT };
+        let patience = if self.server().as_deref() == Some(address) { PATIENCE } else { self.time_limit() };
         place.open().await; // makes sure of the table
         let client = Client::from_conf(config(&format!("http://{address}")).build());
         let builder = DynamoDbStore::builder(client).table(&*place.table).takeover_margin(Duration::ZERO);
         builder.patience(patience).clock(SystemClock).open().await.unwrap()
+    }
+
+    fn time_limit(&self) -> Duration {
+        Duration::from_secs(1)
     }
 
     fn recovery(&self) -> Duration {
