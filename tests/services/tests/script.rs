@@ -12,8 +12,27 @@ use std::{
 use idempotency_services::{Persistence, RedisServer};
 use tempfile::TempDir;
 
+/// Where the script keeps what it starts. A test that fails leaves nothing running.
+struct Servers(TempDir);
+
+impl Servers {
+    fn none() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        services(self, &["down"], &[]);
+    }
+}
+
 /// Runs the script with its data in `folder`, and no server of anybody's own but those in `theirs`.
-fn services(folder: &TempDir, arguments: &[&str], theirs: &[(&str, &str)]) -> Output {
+fn services(folder: &Servers, arguments: &[&str], theirs: &[(&str, &str)]) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/services");
     let mut command = Command::new(script);
     for variable in
@@ -45,7 +64,7 @@ fn a_second_up_starts_nothing_and_down_stops_what_the_first_started() {
     if !is_installed() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Servers::none();
     let first = said(&services(&folder, &["up", "redis"], &[]));
     let process = fs::read_to_string(folder.path().join("servers/run/redis")).unwrap();
     assert!(TcpStream::connect(address(&first)).is_ok());
@@ -66,7 +85,7 @@ fn a_server_that_died_is_started_anew() {
     if !is_installed() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Servers::none();
     let first = said(&services(&folder, &["up", "redis"], &[]));
     let process = fs::read_to_string(folder.path().join("servers/run/redis")).unwrap();
     let number = process.split(' ').next().unwrap();
@@ -80,7 +99,7 @@ fn a_server_that_died_is_started_anew() {
 
 #[test]
 fn a_server_of_ones_own_is_passed_on_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Servers::none();
     let theirs = [("REDIS_URL", "redis://me:a b@example.net/"), ("MYSQL_URL", "mysql://example.net/")];
     let exports = said(&services(&folder, &["up", "redis", "mysql"], &theirs));
     assert_eq!(
@@ -92,7 +111,7 @@ fn a_server_of_ones_own_is_passed_on_and_left_alone() {
 
 #[test]
 fn a_server_nobody_knows_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Servers::none();
     let refused = services(&folder, &["up", "oracle"], &[]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("there is no server oracle"));
