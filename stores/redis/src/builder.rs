@@ -127,7 +127,9 @@ enum IsCluster {
 
 fn info(url: &str) -> Result<ConnectionInfo, OpenError> {
     let info = url.into_connection_info().map_err(|error| OpenError::Url(error.into()))?;
-    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+    // A user needs no right to say which driver this is.
+    let settings = info.redis_settings().clone().set_skip_set_lib_name();
+    Ok(info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true)))
 }
 
 fn client(url: &str) -> Result<Client, OpenError> {

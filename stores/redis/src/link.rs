@@ -202,3 +202,45 @@ impl Call {
         answer
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use redis::{ErrorKind, ServerErrorKind};
+
+    use super::*;
+
+    fn refused() -> Result<Value, RedisError> {
+        Err((ErrorKind::Server(ServerErrorKind::ClusterDown), "it said").into())
+    }
+
+    fn lost() -> Result<Value, RedisError> {
+        Err(io::Error::from(io::ErrorKind::ConnectionReset).into())
+    }
+
+    #[tokio::test]
+    async fn what_became_of_the_first_copy_is_not_forgotten_for_the_second() {
+        for (copies, fate) in [
+            (vec![refused()], Fate::NotApplied),
+            (vec![refused(), refused()], Fate::NotApplied),
+            (vec![lost()], Fate::Unknown),
+            (vec![lost(), refused()], Fate::Unknown),
+            (vec![refused(), lost(), refused(), refused()], Fate::Unknown),
+        ] {
+            let mut call = Call::new();
+            for answer in copies {
+                call.await_answer(ready(answer)).await.unwrap_err();
+            }
+            assert_eq!(call.fate, fate);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_fate_of_a_call_that_is_cut_short_is_unknown() {
+        let mut call = Call::new();
+        let never = timeout(Duration::ZERO, call.await_answer(std::future::pending())).await;
+        assert!(never.is_err());
+        assert_eq!(call.fate, Fate::Unknown);
+    }
+}

@@ -7,8 +7,8 @@ mod scene;
 use std::{error::Error, time::Duration};
 
 use idempotency_core::{
-    Address, Bid, CorruptRecord, Fate, Fence, Inspect, Keep, Lease, OnLapse, Release, Resolution, Select,
-    Settled, Store, StoreError, StoreErrorKind,
+    Address, Bid, CorruptRecord, Fate, Fence, Fingerprint, Inspect, Keep, Lease, OnLapse, Release,
+    Resolution, Select, Settled, Store, StoreError, StoreErrorKind,
 };
 use idempotency_store_redis::RedisStore;
 use redis::cmd;
@@ -124,6 +124,26 @@ async fn a_fence_that_cannot_rise_is_not_granted() {
     let before = vandal.dump(&key);
     assert_eq!(corrupt_column(store.claim(&operation("k", b"body"), &bid()).await), "format");
     assert_eq!(vandal.dump(&key), before);
+}
+
+/// The clock of a server can be set back, or that of a promoted replica be behind.
+#[tokio::test]
+async fn a_clock_behind_the_last_fence_lowers_no_fence() {
+    const YEAR_2100: u64 = 4_102_444_800;
+    for free in ["1 3 0 1+0 1 - - - 1", "1 1 0 1+0 1 - - - 1", "1 2 0 1+0 1 1 0 0001 1"] {
+        let Some(records) = Records::on_the_server() else { return };
+        let store = records.store().await;
+        let lease = claim(&store, "k").await;
+        let (mut vandal, key) = (records.beside(), records.key(&lease.address));
+        let bytes = if free.starts_with("1 3") { Fingerprint::BYTES } else { 0 };
+        damage(&mut vandal, &key, &format!("{free} {YEAR_2100}+999999 0 0"), bytes);
+        let next = claim(&store, "k").await;
+        assert_eq!(next.fence.as_u64(), YEAR_2100 * 1_000_000 + 1_000_000, "{free}");
+        assert_eq!(store.find(&next.address).await.unwrap().unwrap().fence, next.fence);
+        let again = Bid { holder: next.holder, ..bid() };
+        let adopted = scene::granted(store.claim(&operation("k", b"body"), &again).await.unwrap());
+        assert_eq!(adopted.fence, next.fence);
+    }
 }
 
 #[tokio::test]

@@ -6,10 +6,12 @@ mod scene;
 
 use std::error::Error;
 
-use idempotency_core::{Claim, Fate, Store, StoreError, StoreErrorKind};
+use idempotency_core::{
+    Claim, Fate, Inspect, Notify, Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind,
+};
 use idempotency_services::Server;
 use idempotency_store_redis::{Eviction, OpenError, RedisStore};
-use scene::{Records, bid, claim, operation, server};
+use scene::{Records, bid, claim, keep, operation, outcome, server};
 
 const EVICTING: [&str; 7] = [
     "allkeys-lru",
@@ -54,7 +56,7 @@ async fn a_server_that_removes_keys_lets_an_operation_run_again() {
             && matches!(store.claim(&operation("k", b"body"), &bid()).await, Ok(Claim::Granted(_)))
         {
             let fenced = store.renew(&lease, scene::DAY).await.unwrap();
-            assert!(matches!(fenced, idempotency_core::Settled::Fenced(Some(_))), "{fenced:?}");
+            assert!(matches!(fenced, Settled::Fenced(Some(_))), "{fenced:?}");
             return;
         }
     }
@@ -135,4 +137,33 @@ async fn a_database_is_chosen_by_its_number() {
     claim(&elsewhere, "k").await;
     claim(&records.store().await, "k").await;
     assert_eq!(records.beside().ask::<u64>("DBSIZE"), 1);
+}
+
+/// The rights are those that the README names.
+#[tokio::test]
+async fn a_user_with_the_rights_that_are_needed_can_do_everything() {
+    let Some(server) = server(&[]) else { return };
+    let records = Records::on(&server);
+    let readme = include_str!("../README.md");
+    let rights = readme.split_once("ACL SETUSER shop ").unwrap().1.split_once("```").unwrap().0;
+    let rights: Vec<&str> = rights.split_whitespace().collect();
+    let rights = rights.join(" ").replace("idempotency:", records.prefix());
+    records.beside().ask::<()>(&format!("ACL SETUSER shop resetchannels {rights}"));
+    let url = records.url().replace("redis://", "redis://shop:secret@");
+    let store = records.open_at(RedisStore::builder(), &url).await;
+    assert_eq!(*store.eviction(), Eviction::Never);
+
+    let lease = claim(&store, "k").await;
+    store.ended(&lease.address).await; // wakes when the subscription begins
+    assert_eq!(store.renew(&lease, scene::DAY).await.unwrap(), Settled::Applied);
+    assert_eq!(store.release(&lease, Release::Unknown).await.unwrap(), Settled::Applied);
+    for select in [Select::All, Select::InDoubt] {
+        assert_eq!(store.list(select, None, 10).await.unwrap().len(), 1);
+    }
+    let resolved = store.resolve(&lease.address, lease.fence, &Resolution::NotApplied).await.unwrap();
+    assert_eq!(resolved, Settled::Applied);
+    let lease = claim(&store, "k").await;
+    assert_eq!(store.complete(&lease, &outcome(), keep(scene::DAY)).await.unwrap(), Settled::Applied);
+    let denied: Vec<redis::Value> = records.beside().ask("ACL LOG");
+    assert!(denied.is_empty(), "{denied:?}");
 }
