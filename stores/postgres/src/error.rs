@@ -82,10 +82,10 @@ pub(crate) fn not_applied(error: sqlx::Error) -> StoreError {
     StoreError::new(kind_of(&error), Fate::NotApplied).with_source(error)
 }
 
-/// A failure of what commits by itself, or of a commit. What the server refused it rolled back; where it said that it
-/// goes away, or said nothing, nobody knows.
-pub(crate) fn sent(error: sqlx::Error) -> StoreError {
-    let fate = if is_answer(&error) { Fate::NotApplied } else { Fate::Unknown };
+/// A failure, and what it left behind if the server did not say: what it refused it rolled back, unless it said that it
+/// goes away.
+pub(crate) fn failed(error: sqlx::Error, unanswered: Fate) -> StoreError {
+    let fate = if is_answer(&error) { Fate::NotApplied } else { unanswered };
     StoreError::new(kind_of(&error), fate).with_source(error)
 }
 

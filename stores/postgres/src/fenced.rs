@@ -1,12 +1,12 @@
 //! Endings that commit with the caller's own writes, or not at all.
 
 use idempotency_core::{Keep, Lease, Outcome, Record, Settled, StoreError, clock::Timestamp, machine};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, postgres::PgRow};
 
 use crate::{
     PostgresStore,
     error::not_applied,
-    lines::answer,
+    lines::Answer,
     row,
     statements::Bound,
     store::{check_size, ended_with, explain, held, is_flagged, overtaken},
@@ -43,9 +43,8 @@ impl PostgresStore {
         check_size(outcome)?;
         for _ in 0..TIMES {
             let complete = ended_with(held(&self.statements.complete, lease), outcome, keep);
-            let written = self.ask_in(transaction, complete).await?;
-            if let Some(written) = written.first() {
-                if is_flagged(written) {
+            if let Some(written) = self.ask_in(transaction, complete).await? {
+                if is_flagged(&written) {
                     self.notify_in(transaction, lease).await?;
                 }
                 return Ok(Settled::Applied);
@@ -53,7 +52,7 @@ impl PostgresStore {
             let found = self.standing_in(transaction, lease).await?;
             let law =
                 |record: Option<&Record>, now| machine::complete(record, &lease.holder, outcome, keep, now);
-            if let Some(verdict) = explain(found, law) {
+            if let Some(verdict) = explain(found.as_ref(), law) {
                 return Ok(verdict);
             }
         }
@@ -74,7 +73,7 @@ impl PostgresStore {
         lease: &Lease,
     ) -> Result<Settled, StoreError> {
         for _ in 0..TIMES {
-            if !self.ask_in(transaction, held(&self.statements.fence, lease)).await?.is_empty() {
+            if self.ask_in(transaction, held(&self.statements.fence, lease)).await?.is_some() {
                 return Ok(Settled::Applied);
             }
             let found = self.standing_in(transaction, lease).await?;
@@ -82,7 +81,7 @@ impl PostgresStore {
             let law = |record: Option<&Record>, now| {
                 machine::renew(record, &lease.holder, std::time::Duration::ZERO, now)
             };
-            if let Some(verdict) = explain(found, law) {
+            if let Some(verdict) = explain(found.as_ref(), law) {
                 return Ok(verdict);
             }
         }
@@ -95,8 +94,8 @@ impl PostgresStore {
         lease: &Lease,
     ) -> Result<Option<(Record, Timestamp)>, StoreError> {
         let standing = self.statements.standing.query().bind(lease.address.as_bytes().as_slice());
-        let rows = self.ask_in(transaction, standing).await?;
-        Ok(rows.first().map(|row| row::record(row, &lease.address)).transpose()?)
+        let row = self.ask_in(transaction, standing).await?;
+        Ok(row.map(|row| row::record(&row, &lease.address)).transpose()?)
     }
 
     /// Told with the commit.
@@ -110,8 +109,8 @@ impl PostgresStore {
         &self,
         transaction: &mut PgConnection,
         statement: Bound<'_>,
-    ) -> Result<crate::lines::Answer, StoreError> {
+    ) -> Result<Option<PgRow>, StoreError> {
         let statement = statement.persistent(self.lines.are_direct());
-        answer(transaction, statement).await.map_err(not_applied)
+        Ok(Answer::Row.read(transaction, statement).await.map_err(not_applied)?.pop())
     }
 }

@@ -36,7 +36,7 @@ impl Inspect for PostgresStore {
             Select::InDoubt => &self.statements.list_in_doubt,
         };
         let after = after.map_or(&[][..], |address| address.as_bytes());
-        let page = self.lines.read(|| statement.query().bind(after).bind(i64::from(at_most))).await?;
+        let page = self.lines.read_all(|| statement.query().bind(after).bind(i64::from(at_most))).await?;
         page.iter().map(|row| Ok(row::listed(row)?)).collect()
     }
 
@@ -82,9 +82,9 @@ impl Notify for PostgresStore {
             return rung.await;
         }
         let wait = || self.statements.wait.query().bind(address.as_bytes().as_slice());
-        match self.lines.ask(wait).await.as_deref() {
-            Ok([]) => {} // it is not in flight
-            Ok([row, ..]) if !row.try_get(0).unwrap_or(true) => {
+        match self.lines.ask(wait).await {
+            Ok(None) => {} // it is not in flight
+            Ok(Some(row)) if !row.try_get(0).unwrap_or(true) => {
                 let _ = timeout(SOON, rung).await; // either is a reason to look
             }
             Ok(_) | Err(_) => rung.await,

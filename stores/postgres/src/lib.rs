@@ -6,6 +6,7 @@ mod fenced;
 mod inspect;
 mod lines;
 mod names;
+mod relay;
 mod row;
 mod schema;
 mod statements;

@@ -3,19 +3,18 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use idempotency_core::{Fate, StoreError, StoreErrorKind};
-use sqlx::{
-    AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgRow,
-};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, postgres::PgRow};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    error::{is_worth_keeping, lost_a_conflict, not_applied, sent},
+    error::{failed, is_worth_keeping, lost_a_conflict, not_applied},
+    relay::{Baton, Relay},
     statements::Bound,
 };
 
@@ -28,6 +27,7 @@ pub(crate) struct Lines {
     pool: PgPool,
     patience: Duration,
     way: Way,
+    relay: Arc<Relay>,
     repeats: Arc<AtomicU64>,
 }
 
@@ -43,7 +43,7 @@ enum Way {
 
 impl Lines {
     pub(crate) fn direct(pool: PgPool, patience: Duration) -> Self {
-        Self { pool, patience, way: Way::Direct, repeats: Arc::default() }
+        Self { pool, patience, way: Way::Direct, relay: Arc::default(), repeats: Arc::default() }
     }
 
     pub(crate) fn in_transactions(pool: PgPool, patience: Duration) -> Self {
@@ -70,75 +70,125 @@ impl Lines {
     }
 
     pub(crate) async fn open(&self) -> Result<Line, sqlx::Error> {
-        self.open_until(Instant::now() + self.patience).await
+        timeout(self.patience, self.take()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
-    async fn open_until(&self, deadline: Instant) -> Result<Line, sqlx::Error> {
-        let connection = timeout_at(deadline, self.pool.acquire()).await;
-        let connection = connection.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-        Ok(Line { connection: Some(connection), patience: self.patience })
+    async fn take(&self) -> Result<Line, sqlx::Error> {
+        Ok(Line { baton: Some(self.relay.take(&self.pool).await?), relay: Arc::clone(&self.relay) })
     }
 
-    /// Sends a statement that writes nothing, as [`ask`](Self::ask) does.
-    pub(crate) async fn read<'v>(&self, statement: impl Fn() -> Bound<'v>) -> Result<Answer, StoreError> {
+    /// Sends what `statement` makes on a connection of its own and reads the row it answers; once more, while there is
+    /// time, when it lost against others.
+    pub(crate) async fn ask<'v>(
+        &self,
+        statement: impl Fn() -> Bound<'v>,
+    ) -> Result<Option<PgRow>, StoreError> {
+        Ok(self.patiently(Answer::Row, statement).await?.pop())
+    }
+
+    /// The same for a statement that writes nothing.
+    pub(crate) async fn read<'v>(
+        &self,
+        statement: impl Fn() -> Bound<'v>,
+    ) -> Result<Option<PgRow>, StoreError> {
         self.ask(statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
     }
 
-    /// Sends what `statement` makes on a connection of its own and reads the whole answer; once more, while there is
-    /// time, when it lost against others.
-    pub(crate) async fn ask<'v>(&self, statement: impl Fn() -> Bound<'v>) -> Result<Answer, StoreError> {
+    /// The same for a statement that answers many rows.
+    pub(crate) async fn read_all<'v>(
+        &self,
+        statement: impl Fn() -> Bound<'v>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        self.patiently(Answer::Rows, statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
+    }
+
+    async fn patiently<'v>(
+        &self,
+        answer: Answer,
+        statement: impl Fn() -> Bound<'v>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let deadline = Instant::now() + self.patience;
+        let sent = AtomicBool::new(false);
+        let answered = timeout_at(deadline, self.repeatedly(answer, statement, &sent, deadline)).await;
+        answered.unwrap_or_else(|_| Err(StoreError::new(StoreErrorKind::Unavailable, fate(&sent))))
+    }
+
+    async fn repeatedly<'v>(
+        &self,
+        answer: Answer,
+        statement: impl Fn() -> Bound<'v>,
+        sent: &AtomicBool,
+        deadline: Instant,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let mut times = 1;
         loop {
-            let mut line = self.open_until(deadline).await.map_err(not_applied)?;
+            sent.store(false, Ordering::Relaxed);
+            let mut line = self.take().await.map_err(not_applied)?;
             let begun = Instant::now();
-            match self.send(line.connection(), statement(), deadline).await {
-                Ok(answer) => {
+            let error = match self.send(line.connection(), answer, statement(), sent).await {
+                Ok(rows) => {
                     line.keep();
-                    return Ok(answer);
+                    return Ok(rows);
                 }
-                Err(cut) => {
-                    if cut.leaves_the_line_usable() {
-                        line.keep();
-                    }
-                    // Who waited long for a lock would be cut short the next time, and not know what became of it.
-                    let in_time = Instant::now() + begun.elapsed() < deadline;
-                    if !(cut.is_conflict() && in_time && times < TIMES) {
-                        return Err(cut.into());
-                    }
-                    times += 1;
-                    self.count_a_repeat();
-                }
+                Err(error) => error,
+            };
+            if is_worth_keeping(&error) {
+                line.keep();
             }
+            // Who waited long for a lock would be cut short the next time, and not know what became of it.
+            let in_time = Instant::now() + begun.elapsed() < deadline;
+            if !(lost_a_conflict(&error) && in_time && times < TIMES) {
+                return Err(failed(error, fate(sent)));
+            }
+            times += 1;
+            self.count_a_repeat();
         }
     }
 
+    /// Sends a statement and reads the whole answer; `sent` is set before anything is sent that could be applied.
     async fn send(
         &self,
         connection: &mut PgConnection,
+        answer: Answer,
         statement: Bound<'_>,
-        deadline: Instant,
-    ) -> Result<Answer, Cut> {
+        sent: &AtomicBool,
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
         let Way::InTransaction { begin } = &self.way else {
-            return match timeout_at(deadline, answer(connection, statement)).await {
-                Ok(answer) => answer.map_err(|error| Cut::Sent(Some(error))),
-                Err(_) => Err(Cut::Sent(None)),
-            };
+            sent.store(true, Ordering::Relaxed);
+            return answer.read(connection, statement).await;
         };
-        let answered = async {
-            let mut transaction = connection.begin_with(AssertSqlSafe(Arc::clone(begin))).await?;
-            let answer = answer(&mut transaction, statement.persistent(false)).await?;
-            Ok((transaction, answer))
-        };
-        let (transaction, answer) = match timeout_at(deadline, answered).await {
-            Ok(answered) => answered.map_err(|error| Cut::Before(Some(error)))?,
-            Err(_) => return Err(Cut::Before(None)),
-        };
-        match timeout_at(deadline, transaction.commit()).await {
-            Ok(committed) => committed.map_err(|error| Cut::Sent(Some(error)))?,
-            Err(_) => return Err(Cut::Sent(None)),
+        let mut transaction = connection.begin_with(AssertSqlSafe(Arc::clone(begin))).await?;
+        let rows = answer.read(&mut transaction, statement.persistent(false)).await?;
+        sent.store(true, Ordering::Relaxed);
+        transaction.commit().await?;
+        Ok(rows)
+    }
+}
+
+/// What a call that got no answer left behind.
+fn fate(sent: &AtomicBool) -> Fate {
+    if sent.load(Ordering::Relaxed) { Fate::Unknown } else { Fate::NotApplied }
+}
+
+/// What a statement answers: a row for each record that it wrote or read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Answer {
+    /// One at most.
+    Row,
+    /// Any number.
+    Rows,
+}
+
+impl Answer {
+    pub(crate) async fn read(
+        self,
+        connection: &mut PgConnection,
+        statement: Bound<'_>,
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
+        match self {
+            Self::Row => Ok(Vec::from_iter(statement.fetch_optional(connection).await?)),
+            Self::Rows => statement.fetch_all(connection).await,
         }
-        Ok(answer)
     }
 }
 
@@ -151,73 +201,25 @@ pub(crate) fn lock_timeout(patience: Duration) -> Duration {
 /// A connection that is closed when it is dropped before the answer was read: nobody else shall wait for that.
 #[derive(Debug)]
 pub(crate) struct Line {
-    connection: Option<PoolConnection<Postgres>>,
-    patience: Duration,
+    baton: Option<Baton>,
+    relay: Arc<Relay>,
 }
 
 impl Line {
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("a line has its connection until it is kept or dropped")
+        &mut self.baton.as_mut().expect("a line has its connection until it is kept or dropped").connection
     }
 
-    /// Gives the connection back to its pool. The pool asks first whether it still lives, and would wait for the answer
-    /// for ever.
+    /// Leaves the connection to other calls.
     pub(crate) fn keep(mut self) {
-        if let Some(mut connection) = self.connection.take() {
-            tokio::spawn(timeout(self.patience, connection.return_to_pool()));
+        if let Some(baton) = self.baton.take() {
+            self.relay.pass(baton);
         }
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        drop(self.connection.take().map(PoolConnection::detach));
+        drop(self.baton.take().map(|baton| baton.connection.detach()));
     }
-}
-
-/// What cut a call short: an error, or the end of its patience.
-#[derive(Debug)]
-enum Cut {
-    /// Before anything was sent that could be applied.
-    Before(Option<sqlx::Error>),
-    /// After that.
-    Sent(Option<sqlx::Error>),
-}
-
-impl Cut {
-    const fn error(&self) -> Option<&sqlx::Error> {
-        match self {
-            Self::Before(error) | Self::Sent(error) => error.as_ref(),
-        }
-    }
-
-    fn is_conflict(&self) -> bool {
-        self.error().is_some_and(lost_a_conflict)
-    }
-
-    fn leaves_the_line_usable(&self) -> bool {
-        self.error().is_some_and(is_worth_keeping)
-    }
-}
-
-impl From<Cut> for StoreError {
-    fn from(cut: Cut) -> Self {
-        match cut {
-            Cut::Before(Some(error)) => not_applied(error),
-            Cut::Before(None) => Self::new(StoreErrorKind::Unavailable, Fate::NotApplied),
-            Cut::Sent(Some(error)) => sent(error),
-            Cut::Sent(None) => Self::new(StoreErrorKind::Unavailable, Fate::Unknown),
-        }
-    }
-}
-
-/// What a statement answered: a row for each record that it wrote or read.
-pub(crate) type Answer = Vec<PgRow>;
-
-/// Sends a statement and reads the whole answer.
-pub(crate) async fn answer(
-    connection: &mut PgConnection,
-    statement: Bound<'_>,
-) -> Result<Answer, sqlx::Error> {
-    statement.fetch_all(connection).await
 }

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use idempotency_core::{
-    Address, Bid, Claim, Fate, Keep, Lease, OnLapse, Operation, Outcome, Record, Release, Settled, Store,
-    StoreError, StoreErrorKind, Vacant,
+    Address, Bid, Claim, Fate, Fingerprint, Keep, Lease, OnLapse, Operation, Outcome, Record, Release,
+    Settled, Store, StoreError, StoreErrorKind, Vacant,
     clock::{Timestamp, as_micros},
-    columns::{integer, on_lapse_code},
+    columns::{form_code, integer, on_lapse_code},
     machine::{self, Step},
 };
 use sqlx::{PgPool, Row, postgres::PgRow};
@@ -96,7 +96,7 @@ impl Store for PostgresStore {
     async fn claim(&self, op: &Operation, bid: &Bid) -> Result<Claim<Lease>, StoreError> {
         let address = *op.address();
         let fingerprint = op.fingerprint().to_bytes();
-        let previous = op.previous().map(|previous| previous.to_bytes());
+        let previous = op.previous().map(Fingerprint::to_bytes);
         let due = match bid.on_lapse {
             OnLapse::TakeOver => term(bid.retention),
             OnLapse::Hold => NEVER,
@@ -106,13 +106,12 @@ impl Store for PostgresStore {
             let claim = claim.bind(fingerprint.as_slice()).bind(bid.holder.as_bytes().as_slice());
             let claim =
                 claim.bind(small(on_lapse_code(bid.on_lapse))).bind(integer(as_micros(bid.retention)));
-            claim.bind(term(bid.lease)).bind(previous.as_ref().map(|previous| previous.as_slice())).bind(due)
+            claim.bind(term(bid.lease)).bind(previous.as_ref().map(<[u8; 105]>::as_slice)).bind(due)
         };
         let mut waited = false;
         for _ in 0..TIMES {
-            let rows = self.lines.ask(claim).await?;
-            let claimed = rows.first().map_or(Ok(Claimed::Nothing), |row| Claimed::read(row, &address))?;
-            match claimed {
+            let row = self.lines.ask(claim).await?;
+            match row.map_or(Ok(Claimed::Nothing), |row| Claimed::read(&row, &address))? {
                 // The time of a fresh record is read before its insert, which may wait for another to be undone. The
                 // same claim once more, which changes nothing else, gives it its whole lease.
                 // The time of a fresh record is read before its insert, which may wait for another to be undone. The
@@ -121,10 +120,13 @@ impl Store for PostgresStore {
                 Claimed::Granted { fence, attempt, .. } => {
                     return Ok(Claim::Granted(Lease { address, holder: bid.holder, fence, attempt }));
                 }
-                Claimed::Refused(record, now) => match machine::claim(Some(&record), op, bid, now) {
-                    Step { write: None, verdict } => return Ok(verdict),
-                    Step { .. } => {} // it was free by the time it was read
-                },
+                Claimed::Refused(record, now) => {
+                    let Step { write, verdict } = machine::claim(Some(&record), op, bid, now);
+                    // Else it was free by the time it was read.
+                    if write.is_none() {
+                        return Ok(verdict);
+                    }
+                }
                 Claimed::Nothing => {}
             }
             self.lines.count_a_repeat();
@@ -198,11 +200,11 @@ impl PostgresStore {
         law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
     ) -> Result<(Settled, Flagged), StoreError> {
         for _ in 0..TIMES {
-            if let Some(written) = self.lines.ask(&write).await?.first() {
-                return Ok((Settled::Applied, is_flagged(written)));
+            if let Some(written) = self.lines.ask(&write).await? {
+                return Ok((Settled::Applied, is_flagged(&written)));
             }
             let found = self.record_at(&self.statements.standing, address).await?;
-            if let Some(verdict) = explain(found, &law) {
+            if let Some(verdict) = explain(found.as_ref(), &law) {
                 return Ok((verdict, false));
             }
             self.lines.count_a_repeat();
@@ -229,13 +231,13 @@ impl PostgresStore {
         statement: &Statement,
         address: &Address,
     ) -> Result<Option<(Record, Timestamp)>, StoreError> {
-        let rows = self.lines.read(|| statement.query().bind(address.as_bytes().as_slice())).await?;
-        Ok(rows.first().map(|row| row::record(row, address)).transpose()?)
+        let row = self.lines.read(|| statement.query().bind(address.as_bytes().as_slice())).await?;
+        Ok(row.map(|row| row::record(&row, address)).transpose()?)
     }
 
     async fn purge_batch(&self, at_most: u32) -> Result<Purged, StoreError> {
-        let rows = self.lines.ask(|| self.statements.purge.query().bind(i64::from(at_most))).await?;
-        let count = |column| rows.first().and_then(|row| row.try_get::<i64, _>(column).ok()).unwrap_or(0);
+        let row = self.lines.ask(|| self.statements.purge.query().bind(i64::from(at_most))).await?;
+        let count = |column| row.as_ref().and_then(|row| row.try_get::<i64, _>(column).ok()).unwrap_or(0);
         let [looked_at, removed] = [0, 1].map(|column| u32::try_from(count(column)).unwrap_or(at_most));
         Ok(Purged { looked_at, removed })
     }
@@ -257,7 +259,7 @@ pub(crate) fn ended_with<'v>(statement: Bound<'v>, outcome: &'v Outcome, keep: K
     statement
         .bind(term(keep.replay))
         .bind(term(keep.replay.saturating_add(keep.then_reject)))
-        .bind(small(idempotency_core::columns::form_code(outcome.form)))
+        .bind(small(form_code(outcome.form)))
         .bind(i32::from(outcome.media.0))
         .bind(&outcome.bytes[..])
 }
@@ -272,11 +274,11 @@ pub(crate) fn check_size(outcome: &Outcome) -> Result<(), StoreError> {
 
 /// What the law says of a record that an ending did not change. Nothing, if it changed since so that it would now.
 pub(crate) fn explain(
-    found: Option<(Record, Timestamp)>,
+    found: Option<&(Record, Timestamp)>,
     law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
 ) -> Option<Settled> {
-    let now = found.as_ref().map_or(Timestamp::from_micros(0), |(_, now)| *now); // nothing depends on it
-    match law(found.as_ref().map(|(record, _)| record), now) {
+    let now = found.map_or(Timestamp::from_micros(0), |(_, now)| *now); // nothing depends on it
+    match law(found.map(|(record, _)| record), now) {
         Step { write: None, verdict } => Some(verdict),
         Step { write: Some(_), .. } => None,
     }
