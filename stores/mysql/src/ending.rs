@@ -22,7 +22,10 @@ impl MySqlStore {
         values: &[Value<'_>],
         law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
     ) -> Result<Settled, StoreError> {
-        for _ in 0..TIMES {
+        for time in 0..TIMES {
+            if time > 0 {
+                self.lines.repeated();
+            }
             if self.lines.ask(|| write.with(values.iter().copied())).await?.matched > 0 {
                 return Ok(Settled::Applied);
             }

@@ -3,6 +3,7 @@
 mod builder;
 mod ending;
 mod error;
+mod fenced;
 mod inspect;
 mod lines;
 mod purge;
@@ -12,7 +13,6 @@ mod server;
 mod statements;
 mod store;
 mod table;
-mod transaction;
 
 pub use builder::MySqlStoreBuilder;
 pub use error::{OpenError, SchemaFound, Setting};

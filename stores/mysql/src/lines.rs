@@ -1,6 +1,12 @@
 //! Connections: one for each call, and what becomes of it.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::TryStreamExt;
 use idempotency_core::{Fate, StoreError, StoreErrorKind};
@@ -19,15 +25,26 @@ const TIMES: u32 = 20;
 pub(crate) struct Lines {
     pool: MySqlPool,
     patience: Duration,
+    repeats: Arc<AtomicU64>,
 }
 
 impl Lines {
-    pub(crate) const fn new(pool: MySqlPool, patience: Duration) -> Self {
-        Self { pool, patience }
+    pub(crate) fn new(pool: MySqlPool, patience: Duration) -> Self {
+        Self { pool, patience, repeats: Arc::default() }
     }
 
     pub(crate) const fn pool(&self) -> &MySqlPool {
         &self.pool
+    }
+
+    /// How many statements were sent once more.
+    pub(crate) fn repeats(&self) -> u64 {
+        self.repeats.load(Ordering::Relaxed)
+    }
+
+    /// Counts a statement that is sent once more.
+    pub(crate) fn repeated(&self) {
+        self.repeats.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) async fn open(&self) -> Result<Line, sqlx::Error> {
@@ -75,6 +92,7 @@ impl Lines {
                         return Err(cut.into());
                     }
                     times += 1;
+                    self.repeated();
                 }
             }
         }

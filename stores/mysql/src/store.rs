@@ -84,6 +84,12 @@ impl MySqlStore {
         MySqlStoreBuilder::new()
     }
 
+    /// How many statements were sent once more since the store was opened: because they lost against others (1213, 1205
+    /// and their like), because others changed what they met before it was read, or because a first grant had waited.
+    pub fn repeats(&self) -> u64 {
+        self.lines.repeats()
+    }
+
     /// Waits for the calls that run and closes the connections that the store opened itself; later calls fail as
     /// [`Unavailable`](StoreErrorKind::Unavailable). A pool of yours stays as it is, and so does the store on it.
     pub async fn close(&self) {
@@ -112,7 +118,10 @@ impl Store for MySqlStore {
             lease,
         ];
         let mut granted = None;
-        for _ in 0..TIMES {
+        for time in 0..TIMES {
+            if time > 0 {
+                self.lines.repeated();
+            }
             let (record, now) = match (self.claimed(op, &values).await, granted.take()) {
                 (Ok(Some(found)), _) => found,
                 (Ok(None), _) => continue, // it was granted, and is over and removed already

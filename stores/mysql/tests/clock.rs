@@ -117,6 +117,7 @@ async fn a_claim_that_waited_for_an_insert_to_be_undone_has_its_whole_lease() {
         let freed = now();
         run(&mut other, &table, "ROLLBACK; DROP TEMPORARY TABLE copy").await;
         let second = granted(claim.await.unwrap().unwrap());
+        assert_eq!(store.repeats(), 1);
         assert_ne!(second.holder, lease.holder);
         let record = store.find(op.address()).await.unwrap().unwrap();
         assert!(until(&record).plus(SLACK / 2) >= freed.plus(LONG), "the lease began before the wait");
@@ -158,6 +159,22 @@ async fn endings_and_renewals_that_waited_count_from_after_the_wait() {
         assert!(until(&record).plus(SLACK) >= freed.plus(term), "{record:?}");
         if let Phase::Completed { until, gone, .. } = record.phase {
             assert_eq!(gone, until.plus(DAY), "both are of one reading of the clock");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_fence_rises_though_the_clock_was_set_back() {
+    const LAST: u64 = 9_000_000_000_000_000;
+    let Some(database) = Database::reach() else { return };
+    for (store, table) in stores(&database).await {
+        let (released, lapsed) = (claim(&store, "released").await, claim(&store, "lapsed").await);
+        let _ = store.release(&released, Release::NotApplied).await.unwrap();
+        let ahead = format!("UPDATE {{t}} SET fence = {LAST}, until = (UNIX_TIMESTAMP() - 60) * 1000000");
+        run(&mut database.beside().await, &table, &ahead).await;
+        for (key, before, attempt) in [("released", released, 1), ("lapsed", lapsed, 2)] {
+            let lease = claim(&store, key).await;
+            assert_eq!((lease.fence.as_u64(), lease.attempt), (LAST + 1, attempt), "{before:?}");
         }
     }
 }

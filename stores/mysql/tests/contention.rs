@@ -96,6 +96,7 @@ async fn of_fifty_claims_of_a_key_one_is_granted_and_each_is_sent_once_at_every_
             }
             assert_eq!(granted, [1; KEYS], "{level}");
         }
+        assert_eq!(store.repeats(), 0, "{level}");
         let sent = statements(&pool).await - before;
         assert_eq!(
             sent,

@@ -107,6 +107,24 @@ async fn a_call_dropped_while_it_waits_for_a_record_takes_no_connection_with_it(
 }
 
 #[tokio::test]
+async fn a_call_that_gets_no_answer_in_time_may_have_been_applied() {
+    let Some(database) = Database::reach() else { return };
+    let table = database.table();
+    let pool = MySqlPoolOptions::new().max_connections(1).connect(database.url()).await.unwrap();
+    let store = MySqlStore::builder().table(&table).patience(Duration::from_millis(200)).open(pool);
+    let store = store.await.unwrap();
+    let lease = claim(&store, "k").await;
+    let mut other = database.beside().await;
+    run(&mut other, &table, "BEGIN; SELECT * FROM {t} FOR UPDATE").await;
+    let begun = std::time::Instant::now();
+    let error = store.renew(&lease, DAY).await.unwrap_err();
+    assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::Unknown), "{error:?}");
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    run(&mut other, &table, "COMMIT").await;
+    assert_eq!(store.renew(&lease, DAY).await.unwrap(), Settled::Applied);
+}
+
+#[tokio::test]
 async fn a_call_that_gets_no_connection_in_time_was_not_applied() {
     let Some(database) = Database::reach() else { return };
     let pool = MySqlPoolOptions::new().max_connections(1).connect(database.url()).await.unwrap();

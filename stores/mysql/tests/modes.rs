@@ -40,7 +40,7 @@ const SETTINGS: &[&str] = &[
 /// Every transition, with bytes that a text would not survive.
 async fn live(store: &MySqlStore) {
     let bytes = Outcome::whole(Media(u16::MAX), (0..=u8::MAX).collect::<Vec<u8>>());
-    let [a, b, empty] = ["a", "b", "empty"].map(|key| operation(key, b"body"));
+    let [a, b, empty, bare] = ["a", "b", "empty", "bare"].map(|key| operation(key, b"body"));
     let lease = granted(store.claim(&a, &bid()).await.unwrap());
     assert_eq!(granted(store.claim(&a, &Bid { holder: lease.holder, ..bid() }).await.unwrap()), lease);
     assert!(matches!(store.claim(&a, &bid()).await.unwrap(), Claim::InFlight { .. }));
@@ -69,7 +69,10 @@ async fn live(store: &MySqlStore) {
     let applied = Resolution::Applied(nothing.clone(), keep(Duration::ZERO));
     assert_eq!(store.resolve(empty.address(), lease.fence, &applied).await.unwrap(), Settled::Applied);
     let found = store.find(empty.address()).await.unwrap().unwrap();
-    assert!(matches!(found.phase, Phase::Completed { outcome, .. } if outcome == nothing));
+    assert!(matches!(&found.phase, Phase::Completed { outcome, .. } if *outcome == nothing));
+    let lease = granted(store.claim(&bare, &bid()).await.unwrap());
+    assert_eq!(store.complete(&lease, &nothing, keep(DAY)).await.unwrap(), Settled::Applied);
+    assert_eq!(store.claim(&bare, &bid()).await.unwrap(), Claim::Completed(nothing));
     assert_eq!(store.purge(10).await.unwrap(), 1);
     let lapsed = granted(store.claim(&empty, &Bid { lease: Duration::ZERO, ..bid() }).await.unwrap());
     assert_eq!(granted(store.claim(&empty, &bid()).await.unwrap()).attempt, lapsed.attempt + 1);
