@@ -4,11 +4,11 @@
 
 mod scene;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::{
     Client, Config,
-    config::{BehaviorVersion, Region},
+    config::{BehaviorVersion, Region, retry::RetryConfig},
     primitives::{DateTime, DateTimeFormat},
 };
 use idempotency_core::{
@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(800);
 enum Answer {
     /// With this status and body.
     Says(u16, String),
-    /// The same, without a date.
-    SaysUndated(u16, String),
+    /// That nothing is there, without the header of this name.
+    OmitsHeader(&'static str),
     /// With a part of a body.
     Breaks,
     /// It ends the connection.
@@ -41,7 +41,7 @@ enum Answer {
     Leaves,
 }
 
-use Answer::{Breaks, Hangs, Leaves, Says, SaysUndated, Sleeps};
+use Answer::{Breaks, Hangs, Leaves, OmitsHeader, Says, Sleeps};
 
 fn told(status: u16, code: &str) -> Answer {
     Says(status, format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"no"}}"#))
@@ -68,9 +68,9 @@ async fn service(answers: Vec<Answer>) -> String {
             let mut stream = BufReader::new(listener.accept().await.unwrap().0);
             read_request(&mut stream).await;
             match answers.get(nth).or(answers.last()).unwrap() {
-                Says(status, body) => reply(&mut stream, *status, body, true, body.len()).await,
-                SaysUndated(status, body) => reply(&mut stream, *status, body, false, body.len()).await,
-                Breaks => reply(&mut stream, 200, &"{}".repeat(100), true, 7).await,
+                Says(status, body) => reply(&mut stream, *status, body, "", body.len()).await,
+                OmitsHeader(name) => reply(&mut stream, 200, "{}", name, 2).await,
+                Breaks => reply(&mut stream, 200, &"{}".repeat(100), "", 7).await,
                 Hangs => {}
                 Sleeps => asleep.push(stream),
                 Leaves => return,
@@ -93,15 +93,20 @@ async fn read_request(stream: &mut BufReader<TcpStream>) {
     stream.read_exact(&mut vec![0; length]).await.unwrap();
 }
 
-async fn reply(stream: &mut BufReader<TcpStream>, status: u16, body: &str, dated: bool, sent: usize) {
+async fn reply(stream: &mut BufReader<TcpStream>, status: u16, body: &str, omitted: &str, sent: usize) {
     let now = DateTime::from_secs((SystemClock.now().as_micros() / 1_000_000) as i64);
-    let date = format!("Date: {}\r\n", now.fmt(DateTimeFormat::HttpDate).unwrap());
-    let date = if dated { date.as_str() } else { "" };
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status} So\r\nx-amzn-RequestId: {length}\r\n{date}Content-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(&[head.as_bytes(), &body.as_bytes()[..sent]].concat()).await.unwrap();
+    let mut head = format!("HTTP/1.1 {status} So\r\n");
+    for (name, value) in [
+        ("Connection", "close".to_owned()),
+        ("Content-Length", body.len().to_string()),
+        ("Date", now.fmt(DateTimeFormat::HttpDate).unwrap()),
+        ("x-amzn-RequestId", "of-this-service".to_owned()),
+    ] {
+        if name != omitted {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    stream.write_all(&[head.as_bytes(), b"\r\n", &body.as_bytes()[..sent]].concat()).await.unwrap();
 }
 
 fn builder(url: &str) -> DynamoDbStoreBuilder {
@@ -193,21 +198,35 @@ async fn what_could_not_be_signed_did_not_happen() {
 
 #[tokio::test]
 async fn a_call_ends_within_the_store_s_patience() {
-    let store = store([Sleeps]).await;
-    let begun = std::time::Instant::now();
+    let url = service(vec![fits(), Sleeps]).await;
+    let often = RetryConfig::standard().with_max_attempts(20).with_initial_backoff(Duration::from_millis(1));
+    let client = Client::from_conf(config(&url).retry_config(often).build());
+    let store = DynamoDbStore::builder(client).patience(PATIENCE).open().await.unwrap();
+    let begun = Instant::now();
     let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::Unknown));
     assert!(begun.elapsed() < PATIENCE * 2, "it took {:?}", begun.elapsed());
 }
 
 #[tokio::test]
+async fn an_attempt_that_hangs_leaves_time_for_another() {
+    let granted = Says(200, r#"{"Attributes":{"attempt":{"N":"1"}}}"#.to_owned());
+    let store = store([Sleeps, granted]).await;
+    let claim = store.claim(&operation("k", b"body"), &bid()).await.unwrap();
+    assert_eq!(claim.name(), "granted");
+}
+
+#[tokio::test]
 async fn a_service_that_does_not_tell_the_time_is_asked_to_write_nothing() {
-    let undated = SaysUndated(200, "{}".to_owned());
-    let store = DynamoDbStore::new(Client::from_conf(config(&service(vec![undated]).await).build()));
-    let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
-    assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied));
-    let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert!(cause.contains("Date header"), "{cause}");
+    // Without the service's mark, it is somebody in between who tells it.
+    for header in ["Date", "x-amzn-RequestId"] {
+        let url = service(vec![OmitsHeader(header)]).await;
+        let store = DynamoDbStore::new(Client::from_conf(config(&url).build()));
+        let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
+        assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied), "{header}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("Date header"), "{cause}");
+    }
 }
 
 #[tokio::test]

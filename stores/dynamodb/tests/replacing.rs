@@ -4,11 +4,13 @@
 
 mod scene;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use idempotency_core::{Bid, Claim, Holder, Inspect, Lease, Phase, Release, Settled, Store, StoreError};
+use idempotency_core::{Bid, Claim, Inspect, Lease, Release, Settled, Store, StoreError, clock::ManualClock};
+use idempotency_services::Server;
+use idempotency_store_contract::wire::{Fault, Proxy};
 use idempotency_store_dynamodb::DynamoDbStore;
-use scene::{DAY, Place, bid, granted, manual_clock, operation, outcome};
+use scene::{DAY, Place, bid, config, granted, keep, manual_clock, operation, outcome};
 use tokio::task::JoinSet;
 
 const CLAIMS: usize = 12;
@@ -58,27 +60,59 @@ async fn a_lapsed_grant_is_adopted_by_its_own_copy() {
     assert_eq!(store.claim(&op, &bid()).await.unwrap(), Claim::InFlight { left: BRIEF });
 }
 
-/// A copy of a claim that extends its lease while the run ends does not bring the run back.
+/// A store whose second write to come is on its way until the proxy is healed.
+async fn with_a_late_second_write(place: &Place, clock: &Arc<ManualClock>) -> (DynamoDbStore, Proxy) {
+    let proxy = Proxy::before(&Server::DynamoDb.address().unwrap()).await.unwrap();
+    let config = config(&format!("http://{}", proxy.address()));
+    let store = place.builder_with(config).clock(clock.clone()).open().await.unwrap();
+    proxy.strike(Fault::Late, 2..=2);
+    (store, proxy)
+}
+
+/// A copy of a claim saw its run in flight; until it extends the lease, the run has ended.
 #[tokio::test]
 async fn an_adoption_does_not_undo_an_ending() {
     let Some(place) = Place::find() else { return };
     let clock = manual_clock(0);
     let store = place.builder().clock(clock.clone()).open().await.unwrap();
-    for round in 0..6_u8 {
-        let key = format!("k{round}");
-        let own = Bid { holder: Holder::from_bytes([round; 16]), ..bid() };
-        let lease = granted(store.claim(&operation(&key, b"body"), &own).await.unwrap());
-        let copies = tokio::spawn({
-            let (store, key) = (store.clone(), key.clone());
-            async move { race(&store, &key, [1, 2, 3].map(|more| Bid { lease: DAY * more, ..own })).await }
+    for (key, released) in [("a", false), ("b", true)] {
+        let (op, own) = (operation(key, b"body"), bid());
+        let lease = granted(store.claim(&op, &own).await.unwrap());
+        let (late, proxy) = with_a_late_second_write(&place, &clock).await;
+        let longer = Bid { lease: DAY * 2, ..own };
+        let copy = tokio::spawn({
+            let op = op.clone();
+            async move { late.claim(&op, &longer).await }
         });
-        let ended = match round % 2 {
-            0 => store.complete(&lease, &outcome(), scene::keep(DAY)).await.unwrap(),
-            _ => store.release(&lease, Release::NotApplied).await.unwrap(),
+        proxy.reached(1).await;
+        let (ended, verdict) = if released {
+            (store.release(&lease, Release::NotApplied).await, Claim::Ended)
+        } else {
+            (store.complete(&lease, &outcome(), keep(DAY)).await, Claim::Completed(outcome()))
         };
-        assert_eq!(ended, Settled::Applied);
-        copies.await.unwrap();
-        let phase = store.find(&lease.address).await.unwrap().unwrap().phase;
-        assert!(!matches!(phase, Phase::InFlight { .. }), "{phase:?}");
+        assert_eq!(ended.unwrap(), Settled::Applied);
+        let before = store.find(&lease.address).await.unwrap();
+        proxy.heal();
+        assert_eq!(copy.await.unwrap().unwrap(), verdict);
+        assert_eq!(store.find(&lease.address).await.unwrap(), before);
     }
+}
+
+/// A copy of a claim saw a lease; until it extends it, the run has extended it further.
+#[tokio::test]
+async fn an_adoption_does_not_shorten_a_lease_that_was_renewed() {
+    let Some(place) = Place::find() else { return };
+    let clock = manual_clock(0);
+    let store = place.builder().clock(clock.clone()).open().await.unwrap();
+    let (op, own) = (operation("k", b"body"), bid());
+    let lease = granted(store.claim(&op, &own).await.unwrap());
+    let (late, proxy) = with_a_late_second_write(&place, &clock).await;
+    let longer = Bid { lease: DAY * 2, ..own };
+    let copy = tokio::spawn(async move { late.claim(&op, &longer).await });
+    proxy.reached(1).await;
+    assert_eq!(store.renew(&lease, DAY * 9).await.unwrap(), Settled::Applied);
+    let before = store.find(&lease.address).await.unwrap();
+    proxy.heal();
+    assert_eq!(copy.await.unwrap().unwrap(), Claim::Granted(lease));
+    assert_eq!(store.find(&lease.address).await.unwrap(), before);
 }
