@@ -35,7 +35,8 @@ pub(crate) async fn prepare(
 ) -> Result<(), OpenError> {
     match (found(connection, table).await?, when_absent) {
         (SchemaFound::Version(VERSION), _) => Ok(()),
-        (SchemaFound::Absent, WhenAbsent::Create) => {
+        // Tables without a version may be in the making, begun after the version was asked for: only the lock tells.
+        (SchemaFound::Absent | SchemaFound::Unversioned, WhenAbsent::Create) => {
             lock(connection, patience).await?;
             create(connection, table).await?;
             unlock(connection).await

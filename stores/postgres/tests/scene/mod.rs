@@ -52,7 +52,9 @@ impl Database {
 
     /// What opens a store in the schema of this test.
     pub(crate) fn builder(&self, table: &str) -> PostgresStoreBuilder {
-        PostgresStore::builder().schema(&self.schema).table(table)
+        // A busy machine is not what these tests are about.
+        let patience = std::time::Duration::from_secs(30);
+        PostgresStore::builder().schema(&self.schema).table(table).patience(patience)
     }
 
     /// A store on a table of its own, and that table.
