@@ -53,7 +53,7 @@ impl Database {
     /// What opens a store in the schema of this test.
     pub(crate) fn builder(&self, table: &str) -> PostgresStoreBuilder {
         // A busy machine is not what these tests are about.
-        let patience = std::time::Duration::from_secs(30);
+        let patience = Duration::from_secs(30);
         PostgresStore::builder().schema(&self.schema).table(table).patience(patience)
     }
 
