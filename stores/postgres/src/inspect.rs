@@ -36,7 +36,8 @@ impl Inspect for PostgresStore {
             Select::InDoubt => &self.statements.list_in_doubt,
         };
         let after = after.map_or(&[][..], |address| address.as_bytes());
-        let page = self.lines.read_all(|| statement.query().bind(after).bind(i64::from(at_most))).await?;
+        let page =
+            self.lines.read_all(|| statement.planned_anew().bind(after).bind(i64::from(at_most))).await?;
         page.iter().map(|row| Ok(row::listed(row)?)).collect()
     }
 

@@ -104,12 +104,10 @@ async fn version(
     let version = sqlx::query_scalar(Statement::fit(include_str!("../sql/schema_version.sql"), names).text());
     // A statement that fails undoes its transaction: within one of its own, it undoes no more.
     let mut attempt = connection.begin().await?;
-    match version.persistent(false).bind(&names.records).fetch_optional(&mut *attempt).await {
+    match version.persistent(false).bind(&names.records).fetch_one(&mut *attempt).await {
         Ok(version) => Ok(Ok(version)),
         Err(error) if is_absent_table(&error) => Ok(Ok(None)), // dropped meanwhile
-        Err(error) if is_schema_mismatch(&error) || matches!(error, sqlx::Error::ColumnDecode { .. }) => {
-            Ok(Err(NotOurs))
-        }
+        Err(error) if is_schema_mismatch(&error) => Ok(Err(NotOurs)),
         Err(error) => Err(error),
     }
 }

@@ -26,7 +26,7 @@ const PARTS: [(&str, &str); 9] = [
 const OUTCOME_UNREAD: &str = "CASE WHEN r.outcome IS NOT NULL THEN ''::bytea END";
 
 /// A statement with a table's name in it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Statement(Arc<str>);
 
 impl Statement {
@@ -48,6 +48,11 @@ impl Statement {
         sqlx::query(self.text())
     }
 
+    /// The same for one that is planned anew each time, since it reads as much of the table as there is.
+    pub(crate) fn planned_anew<'v>(&self) -> Bound<'v> {
+        self.query().persistent(false)
+    }
+
     pub(crate) fn text(&self) -> AssertSqlSafe<Arc<str>> {
         AssertSqlSafe(Arc::clone(&self.0))
     }
@@ -60,7 +65,6 @@ fn words(file: &str) -> String {
 }
 
 /// Every statement on a table of records.
-#[derive(Debug)]
 pub(crate) struct Statements {
     pub(crate) claim: Statement,
     pub(crate) record: Statement,
@@ -101,3 +105,6 @@ impl Statements {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

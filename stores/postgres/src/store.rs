@@ -1,6 +1,6 @@
 //! The store: each call binds its values to one deciding statement.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use idempotency_core::{
     Address, Bid, Claim, Fate, Fingerprint, Keep, Lease, OnLapse, Operation, Outcome, Record, Release,
@@ -32,7 +32,7 @@ const NEVER: i64 = 1 << 61;
 const PURGE_BATCH: u32 = 500;
 
 /// Idempotency records in PostgreSQL. Clones share its connections.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PostgresStore {
     pub(crate) lines: Lines,
     pub(crate) statements: Arc<Statements>,
@@ -89,6 +89,12 @@ impl PostgresStore {
         if self.owns_its_pool {
             self.lines.pool().close().await;
         }
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore").field("lines", &self.lines).finish_non_exhaustive()
     }
 }
 
@@ -236,7 +242,7 @@ impl PostgresStore {
     }
 
     async fn purge_batch(&self, at_most: u32) -> Result<Purged, StoreError> {
-        let row = self.lines.ask(|| self.statements.purge.query().bind(i64::from(at_most))).await?;
+        let row = self.lines.ask(|| self.statements.purge.planned_anew().bind(i64::from(at_most))).await?;
         let count = |column| row.as_ref().and_then(|row| row.try_get::<i64, _>(column).ok()).unwrap_or(0);
         let [looked_at, removed] = [0, 1].map(|column| u32::try_from(count(column)).unwrap_or(at_most));
         Ok(Purged { looked_at, removed })

@@ -6,7 +6,6 @@
 //! had lost it, it takes for an ending of everything.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -101,12 +100,6 @@ impl Drop for Waking {
     }
 }
 
-impl fmt::Debug for Waking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waking").field("channel", &self.channel()).finish_non_exhaustive()
-    }
-}
-
 impl Wire {
     fn tell(&self, ended: Address) {
         let mut teller = self.teller.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,11 +146,10 @@ async fn tell_all(mut endings: mpsc::Receiver<Address>, lines: Lines, notify: St
 async fn listen(options: PgConnectOptions, channel: Arc<str>, bells: Arc<Bells>) {
     loop {
         if let Ok(mut listener) = listener(&options, &channel).await {
-            bells.ring_all(); // what ended before somebody listened
+            bells.ring_all(); // for what ended while nobody listened
             hear(&mut listener, &bells).await;
         }
         sleep(PAUSE).await;
-        bells.ring_all();
     }
 }
 
