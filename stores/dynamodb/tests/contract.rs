@@ -1,6 +1,6 @@
 //! The DynamoDB store under every law of the suite, on a clock the laws move and on the service's own.
 //!
-//! The emulator takes some 30 ms for a call, so a history has 800 steps and no more. Leases are taken over when they lapse here: the margin is tested beside the store.
+//! The emulator takes some 30 ms for a call, so a history has 500 steps and no more. Leases are taken over when they lapse here: the margin is tested beside the store.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -16,7 +16,7 @@ use idempotency_store_contract::{Bench, Candidate, Expiry, Time, store_contract}
 use idempotency_store_dynamodb::DynamoDbStore;
 use scene::{Place, manual_clock, operation};
 
-const STEPS: u32 = 800;
+const STEPS: u32 = 500;
 
 struct OnManualClock(Place);
 

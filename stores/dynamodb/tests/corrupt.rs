@@ -146,17 +146,31 @@ async fn later(place: &Place) -> (DynamoDbStore, Lease, Item) {
     (store, lease, place.item(&lease.address).await.unwrap())
 }
 
-#[tokio::test]
-async fn a_damaged_item_is_an_error_for_every_call_and_stays_as_it_is() {
+async fn assert_damage_is_an_error_and_stays(phase: Damage) {
     let Some(place) = Place::find() else { return };
     let (store, lease, whole) = later(&place).await;
-    for (phase, damage, column) in damages() {
-        println!("{damage:?} in {phase:?}");
-        let item = damaged(&whole, phase.into_iter().chain(damage));
+    for (_, damage, column) in damages().into_iter().filter(|(among, ..)| *among == phase) {
+        println!("{damage:?}");
+        let item = damaged(&whole, phase.clone().into_iter().chain(damage));
         place.put(item.clone()).await;
         assert_refused_everywhere(&store, &lease, column).await;
         assert_eq!(place.item(&lease.address).await.unwrap(), item);
     }
+}
+
+#[tokio::test]
+async fn a_damaged_run_is_an_error_for_every_call_and_stays_as_it_is() {
+    assert_damage_is_an_error_and_stays(lapsed()).await;
+}
+
+#[tokio::test]
+async fn a_damaged_outcome_is_an_error_for_every_call_and_stays_as_it_is() {
+    assert_damage_is_an_error_and_stays(completed()).await;
+}
+
+#[tokio::test]
+async fn a_damaged_release_is_an_error_for_every_call_and_stays_as_it_is() {
+    assert_damage_is_an_error_and_stays(released()).await;
 }
 
 #[tokio::test]
