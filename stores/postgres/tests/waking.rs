@@ -245,7 +245,7 @@ async fn an_engine_s_waiter_hears_of_a_run_on_another_host() {
         async move { here.claim_within(&op, &Terms::default(), LONG).await.unwrap() }
     });
     until("the record is flagged", async || flagged(&database, &table).await == 1).await;
-    let _ = permit.complete(outcome(), || outcome()).await;
+    let _ = permit.complete(outcome(), outcome).await;
     let verdict = timeout(LONG, waiter).await.unwrap().unwrap();
     assert!(matches!(verdict, Claim::Completed(_)), "{}", verdict.name());
 }
