@@ -6,7 +6,7 @@ use sqlx::Row;
 use crate::{MySqlStore, statements::Value};
 
 /// How many records one statement removes: few enough that a claim hardly waits for it.
-const BATCH: u32 = 500;
+const BATCH: u32 = 200;
 
 /// What one batch of a purge came to.
 struct Purged {

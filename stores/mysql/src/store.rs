@@ -176,7 +176,7 @@ impl Store for MySqlStore {
         settled
     }
 
-    /// Removes by statements of at most 500 records, between which others get their turn. When one fails after others
+    /// Removes by statements of at most 200 records, between which others get their turn. When one fails after others
     /// succeeded, the answer counts those, and the next call meets the failure.
     async fn purge(&self, at_most: u32) -> Result<u32, StoreError> {
         self.purge_in_batches(at_most).await

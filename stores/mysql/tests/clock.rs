@@ -12,7 +12,7 @@ use idempotency_core::{
 };
 use idempotency_services::MariaDbServer;
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, block_on, claim, granted, operation, outcome, run};
+use scene::{DAY, Database, bid, block_on, builder, claim, granted, operation, outcome, run};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row, mysql::MySqlPoolOptions};
 use tokio::task::JoinHandle;
 
@@ -61,10 +61,10 @@ async fn waits(connection: &mut MySqlConnection, table: &str, count: i64) {
 /// Both ways of sending a claim, patient enough for a lock that is held long.
 async fn stores(database: &Database) -> [(MySqlStore, String); 2] {
     let (one, other) = (database.table(), database.table());
-    let builder = |table: &str| MySqlStore::builder().table(table).patience(Duration::from_secs(20));
+    let on = |table: &str| builder().table(table);
     [
-        (builder(&one).connect(database.url()).await.unwrap(), one),
-        (builder(&other).without_returning().connect(database.url()).await.unwrap(), other),
+        (on(&one).connect(database.url()).await.unwrap(), one),
+        (on(&other).without_returning().connect(database.url()).await.unwrap(), other),
     ]
 }
 
@@ -186,7 +186,7 @@ async fn the_time_zone_of_a_connection_changes_nothing() {
     let mut stores = Vec::new();
     for zone in ["SET time_zone = '+00:00'", "SET time_zone = '-11:59'", "SET time_zone = '+05:45'"] {
         let pool = database.pool(zone).await;
-        stores.push(MySqlStore::builder().table(&table).open(pool).await.unwrap());
+        stores.push(builder().table(&table).open(pool).await.unwrap());
     }
     for (number, store) in stores.iter().enumerate() {
         let key = format!("k{number}");
@@ -284,7 +284,7 @@ async fn wait_through_the_end_of_summer_time() {
         .connect(&server.url())
         .await
         .unwrap();
-    let store = MySqlStore::builder().patience(Duration::from_secs(30)).open(pool).await.unwrap();
+    let store = builder().open(pool).await.unwrap();
     let mut other = MySqlConnection::connect(&server.url()).await.unwrap();
     let mut clock = MySqlConnection::connect(&server.url()).await.unwrap();
     clock.execute(set).await.unwrap();

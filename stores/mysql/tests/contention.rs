@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use idempotency_core::{Bid, Claim, Inspect, Keep, Release, Select, Settled, Store, StoreError};
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, operation, outcome};
+use scene::{DAY, Database, bid, builder, operation, outcome};
 use sqlx::{Executor, MySqlPool, Row};
 use tokio::{sync::Barrier, task::JoinSet};
 
@@ -72,7 +72,7 @@ async fn of_fifty_claims_of_a_key_one_is_granted_and_each_is_sent_once_at_every_
     let Some(database) = Database::reach() else { return };
     for level in LEVELS {
         let pool = pool(&database, level).await;
-        let store = MySqlStore::builder().table(database.table()).open(pool.clone()).await.unwrap();
+        let store = builder().table(database.table()).open(pool.clone()).await.unwrap();
         let before = statements(&pool).await;
         for round in 0..ROUNDS {
             let start = Arc::new(Barrier::new(CLAIMERS));
@@ -111,7 +111,7 @@ async fn claims_endings_and_purges_of_few_keys_meet_no_error_at_any_isolation_le
     let Some(database) = Database::reach() else { return };
     for level in LEVELS {
         let pool = pool(&database, level).await;
-        let store = MySqlStore::builder().table(database.table()).open(pool).await.unwrap();
+        let store = builder().table(database.table()).open(pool).await.unwrap();
         let mut claimers = JoinSet::new();
         for claimer in 0..CLAIMERS {
             let store = store.clone();

@@ -28,7 +28,7 @@ impl Candidate for WithoutReturning {
     type Store = MySqlStore;
 
     async fn open(&self) -> Bench<MySqlStore> {
-        let builder = MySqlStore::builder().table(self.0.table()).without_returning();
+        let builder = scene::builder().table(self.0.table()).without_returning();
         Bench { store: Arc::new(builder.connect(self.0.url()).await.unwrap()), time: Time::Real }
     }
 }
@@ -40,7 +40,7 @@ impl Candidate for OnAPoolOfYours {
 
     async fn open(&self) -> Bench<MySqlStore> {
         let set = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET time_zone = '-09:30'";
-        let store = self.0.store_on_pool(MySqlStore::builder(), set).await;
+        let store = self.0.store_on_pool(scene::builder(), set).await;
         Bench { store: Arc::new(store), time: Time::Real }
     }
 }

@@ -11,7 +11,7 @@ use idempotency_core::{
     StoreErrorKind,
 };
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, keep, operation, outcome, run};
+use scene::{DAY, Database, bid, builder, claim, keep, operation, outcome, run};
 use sqlx::{AssertSqlSafe, MySqlConnection};
 
 /// What somebody wrote into a record, and the column that cannot be read since. Each first makes it a record whose key
@@ -90,7 +90,7 @@ async fn a_damaged_record_is_an_error_for_every_call_and_stays_as_it_is() {
     let Some(database) = Database::reach() else { return };
     let mut vandal = database.beside().await;
     let (returning, table) = database.store().await;
-    let plain = MySqlStore::builder().table(&table).without_returning();
+    let plain = builder().table(&table).without_returning();
     let plain = plain.connect(database.url()).await.unwrap();
     run(&mut vandal, &table, "SET check_constraint_checks = 0").await;
     for (damage, column) in DAMAGE {

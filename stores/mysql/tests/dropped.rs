@@ -14,7 +14,7 @@ use std::{
 
 use idempotency_core::{Claim, Fate, Media, Outcome, Settled, Store, StoreErrorKind};
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, granted, keep, operation, run};
+use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, run};
 use sqlx::{AssertSqlSafe, mysql::MySqlPoolOptions};
 
 /// Polls `future` at most `polls` times, then drops it. Whether it ended by itself.
@@ -38,8 +38,8 @@ async fn drop_after(polls: u32, future: impl Future) -> bool {
 #[tokio::test]
 async fn a_claim_dropped_at_any_point_is_adopted_by_its_copy_and_disturbs_no_other() {
     let Some(database) = Database::reach() else { return };
-    for builder in [MySqlStore::builder(), MySqlStore::builder().without_returning()] {
-        let store = builder.table(database.table()).connections(2).connect(database.url()).await.unwrap();
+    for way in [builder(), builder().without_returning()] {
+        let store = way.table(database.table()).connections(2).connect(database.url()).await.unwrap();
         let (mut dropped, mut ended) = (0, 0);
         for attempt in 0..80 {
             let (op, other) =
@@ -63,7 +63,7 @@ async fn a_claim_dropped_at_any_point_is_adopted_by_its_copy_and_disturbs_no_oth
 #[tokio::test]
 async fn what_is_left_of_a_long_answer_is_nobody_s_answer() {
     let Some(database) = Database::reach() else { return };
-    let store = MySqlStore::builder().table(database.table()).connections(1);
+    let store = builder().table(database.table()).connections(1);
     let store = store.connect(database.url()).await.unwrap();
     let poison = [7, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0].repeat(400_000);
     let long = Outcome::whole(Media(1), poison);
@@ -86,7 +86,7 @@ async fn a_call_dropped_while_it_waits_for_a_record_takes_no_connection_with_it(
     let Some(database) = Database::reach() else { return };
     let table = database.table();
     let pool = MySqlPoolOptions::new().max_connections(2).connect(database.url()).await.unwrap();
-    let store = MySqlStore::builder().table(&table).open(pool.clone()).await.unwrap();
+    let store = builder().table(&table).open(pool.clone()).await.unwrap();
     let lease = claim(&store, "k").await;
     let mut other = database.beside().await;
     let lock = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; SELECT * FROM {t} FOR UPDATE";

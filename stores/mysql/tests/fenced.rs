@@ -10,7 +10,7 @@ use idempotency_core::{
     Bid, Claim, Fate, Inspect, Lease, OnLapse, PhaseName, Release, Settled, Store, StoreErrorKind,
 };
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, granted, keep, operation, outcome, run};
+use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, outcome, run};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
 
 const BRIEF: Duration = Duration::from_millis(20);
@@ -27,8 +27,7 @@ impl Shop {
     async fn open() -> Option<Self> {
         let database = Database::reach()?;
         let (table, orders) = (database.table(), database.table());
-        let store = MySqlStore::builder().table(&table).patience(Duration::from_secs(20));
-        let store = store.connect(database.url()).await.unwrap();
+        let store = builder().table(&table).connect(database.url()).await.unwrap();
         run(&mut database.beside().await, &orders, "CREATE TABLE {t} (id INT) ENGINE = InnoDB").await;
         Some(Self { database, store, table, orders })
     }

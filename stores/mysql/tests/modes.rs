@@ -10,7 +10,7 @@ use idempotency_core::{
     Bid, Claim, Inspect, Keep, Media, OnLapse, Outcome, Phase, Release, Resolution, Select, Settled, Store,
 };
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, granted, keep, operation, outcome};
+use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, outcome};
 use sqlx::Executor;
 
 const SETTINGS: &[&str] = &[
@@ -84,12 +84,12 @@ async fn every_transition_means_the_same_however_a_connection_is_set() {
     for setting in SETTINGS {
         let set: &str = Box::leak(format!("SET {setting}").into_boxed_str());
         let pool = database.pool(set).await;
-        for builder in [MySqlStore::builder(), MySqlStore::builder().without_returning()] {
-            println!("{setting} {builder:?}");
+        for way in [builder(), builder().without_returning()] {
+            println!("{setting} {way:?}");
             // The table is made by another: whoever sets connections so has one already.
             let table = database.table();
             database.store_on(&table).await;
-            live(&builder.table(&table).open(pool.clone()).await.unwrap()).await;
+            live(&way.table(&table).open(pool.clone()).await.unwrap()).await;
         }
     }
 }
@@ -100,7 +100,7 @@ async fn a_table_is_made_however_a_connection_is_set() {
     for setting in SETTINGS {
         let set: &str = Box::leak(format!("SET {setting}").into_boxed_str());
         println!("{setting}");
-        claim(&database.store_on_pool(MySqlStore::builder(), set).await, "k").await;
+        claim(&database.store_on_pool(builder(), set).await, "k").await;
     }
 }
 
@@ -112,7 +112,7 @@ async fn a_database_of_another_character_set_holds_the_same_bytes() {
     let create = format!("CREATE DATABASE `{name}` CHARACTER SET ucs2 COLLATE ucs2_turkish_ci");
     beside.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(create))).await.unwrap();
     let (server, _) = database.url().rsplit_once('/').unwrap();
-    let opened = MySqlStore::connect(&format!("{server}/{name}")).await;
+    let opened = builder().connect(&format!("{server}/{name}")).await;
     if let Ok(store) = &opened {
         live(store).await;
         store.close().await;

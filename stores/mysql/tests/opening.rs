@@ -9,7 +9,7 @@ use std::{error::Error, time::Duration};
 use idempotency_core::{Fate, Outcome, Settled, Store, StoreError, StoreErrorKind};
 use idempotency_services::MariaDbServer;
 use idempotency_store_mysql::{MySqlStore, OpenError, SchemaFound, Setting};
-use scene::{DAY, Database, bid, claim, keep, operation, run};
+use scene::{DAY, Database, bid, builder, claim, keep, operation, run};
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection};
 
 async fn number(connection: &mut MySqlConnection, query: &str) -> i64 {
@@ -17,7 +17,7 @@ async fn number(connection: &mut MySqlConnection, query: &str) -> i64 {
 }
 
 async fn open(database: &Database, table: &str) -> Result<MySqlStore, OpenError> {
-    MySqlStore::builder().table(table).connect(database.url()).await
+    builder().table(table).connect(database.url()).await
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn a_table_is_made_once_and_says_its_version() {
     let lease = claim(&first, "k").await;
     first.close().await;
 
-    let second = MySqlStore::builder().table(&table).existing_only().connect(database.url()).await.unwrap();
+    let second = builder().table(&table).existing_only().connect(database.url()).await.unwrap();
     assert_eq!(second.renew(&lease, DAY).await.unwrap(), Settled::Applied);
     let mut beside = database.beside().await;
     let versions = format!("SELECT SUM(version) FROM idempotency_schema WHERE records = '{table}'");
@@ -176,7 +176,7 @@ async fn a_closed_store_is_unavailable() {
 async fn a_pool_of_yours_stays_open() {
     let Some(database) = Database::reach() else { return };
     let pool = database.pool("DO 0").await;
-    let store = MySqlStore::builder().table(database.table()).open(pool.clone()).await.unwrap();
+    let store = builder().table(database.table()).open(pool.clone()).await.unwrap();
     store.close().await;
     claim(&store, "k").await;
     assert!(!pool.is_closed());
@@ -205,7 +205,7 @@ async fn a_clock_that_stops_during_a_statement_is_refused() {
 async fn the_default_names_the_longest_outcome_and_replication_are_the_server_s() {
     let options = ["--log-bin", "--server-id=1", "--binlog-format=MIXED", "--max-allowed-packet=1M"];
     let Some(server) = MariaDbServer::start(&options) else { return };
-    let store = MySqlStore::connect(&server.url()).await.unwrap();
+    let store = builder().connect(&server.url()).await.unwrap();
     assert_eq!(server.ask("SELECT COUNT(*) FROM idempotency_records"), "0");
     assert_eq!(server.ask("SELECT records, version FROM idempotency_schema"), "idempotency_records\t1");
 

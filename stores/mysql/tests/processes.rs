@@ -12,7 +12,6 @@ use std::{
 };
 
 use idempotency_core::{Claim, Store};
-use idempotency_store_mysql::MySqlStore;
 use scene::{Database, bid, block_on, claim, operation, run};
 use sqlx::AssertSqlSafe;
 
@@ -164,8 +163,7 @@ fn a_killed_process_keeps_what_it_was_granted_and_no_lock() {
     other.child.kill().unwrap();
     other.child.wait().unwrap();
     block_on(async {
-        let patient = MySqlStore::builder().table(&table).patience(std::time::Duration::from_secs(20));
-        let store = patient.connect(database.url()).await.unwrap();
+        let store = database.store_on(&table).await;
         let verdict = store.claim(&operation("theirs", b"body"), &bid()).await.unwrap();
         assert!(matches!(verdict, Claim::InFlight { .. }), "{verdict:?}");
         claim(&store, "mine").await;

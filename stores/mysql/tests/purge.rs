@@ -7,8 +7,7 @@ mod scene;
 use std::time::Duration;
 
 use idempotency_core::{Address, Bid, Inspect, OnLapse, Operation, Release, Select, Store};
-use idempotency_store_mysql::MySqlStore;
-use scene::{Database, bid, claim, granted, keep, operation, outcome, run};
+use scene::{Database, bid, builder, claim, granted, keep, operation, outcome, run};
 use sqlx::{AssertSqlSafe, MySqlConnection};
 use tokio::task::JoinSet;
 
@@ -60,7 +59,7 @@ async fn purges_that_meet_share_the_work_and_count_each_record_once() {
     let Some(database) = Database::reach() else { return };
     for set in ["SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "DO 0"] {
         let table = database.table();
-        let store = MySqlStore::builder().table(&table).open(database.pool(set).await).await.unwrap();
+        let store = builder().table(&table).open(database.pool(set).await).await.unwrap();
         fill(&database, &table, RECORDS).await;
         let mut purges = JoinSet::new();
         for _ in 0..4 {
@@ -96,7 +95,7 @@ async fn a_purge_keeps_no_claim_waiting_but_of_what_it_removes() {
     assert_eq!(left(&mut purge, &table).await, 0, "it removed them all");
 
     for key in 0..10 * DUE {
-        claim(&store, &format!("k{key}")).await; // which would fail after 1.5 s
+        claim(&store, &format!("k{key}")).await; // which would fail after half a minute
     }
     let removed = Address::from_bytes(addresses[0].as_slice().try_into().unwrap());
     let op = Operation::new(removed, *operation("k", b"body").fingerprint());

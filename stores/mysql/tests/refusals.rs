@@ -9,7 +9,7 @@ use std::time::Duration;
 use idempotency_core::{Fate, Inspect, Keep, Lease, Settled, Store, StoreError, StoreErrorKind};
 use idempotency_services::MariaDbServer;
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, keep, operation, outcome, run};
+use scene::{DAY, Database, bid, builder, claim, keep, operation, outcome, run};
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, mysql::MySqlPoolOptions};
 
 /// A store on one connection, whose updates are refused with the number in `@refusal` as often as `@refusals` says.
@@ -23,7 +23,7 @@ impl Refusing {
     async fn open(database: &Database) -> Self {
         let table = database.table();
         let pool = MySqlPoolOptions::new().max_connections(1).connect(database.url()).await.unwrap();
-        let store = MySqlStore::builder().table(&table).open(pool.clone()).await.unwrap();
+        let store = builder().table(&table).open(pool.clone()).await.unwrap();
         let lease = claim(&store, "k").await;
         run(
             &mut database.beside().await,
@@ -140,7 +140,7 @@ async fn a_claim_whose_record_may_not_be_read_may_have_been_granted() {
          GRANT SELECT ({columns}), INSERT, UPDATE ON idempotency_records TO blind"
     ));
     let url = format!("mysql://blind@{}/{}", server.address(), server.ask("SELECT DATABASE()"));
-    let store = MySqlStore::builder().existing_only().without_returning().connect(&url).await.unwrap();
+    let store = builder().existing_only().without_returning().connect(&url).await.unwrap();
     let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Refused, Fate::Unknown), "{error:?}");
     assert_eq!(server.ask("SELECT COUNT(*) FROM idempotency_records"), "1");
@@ -166,8 +166,7 @@ async fn kill_waiting(connection: &mut MySqlConnection, table: &str, what: &str)
 async fn a_statement_that_is_killed_says_what_it_knows() {
     let Some(database) = Database::reach() else { return };
     let table = database.table();
-    let store = MySqlStore::builder().table(&table).patience(Duration::from_secs(20));
-    let store = store.connect(database.url()).await.unwrap();
+    let store = builder().table(&table).connect(database.url()).await.unwrap();
     let lease = claim(&store, "k").await;
     let mut other = database.beside().await;
     for (what, fate) in [("QUERY", Fate::NotApplied), ("CONNECTION", Fate::Unknown)] {
@@ -187,7 +186,8 @@ async fn a_statement_that_is_killed_says_what_it_knows() {
 #[tokio::test]
 async fn a_record_that_stays_locked_is_given_up_before_an_engine_would() {
     let Some(database) = Database::reach() else { return };
-    let (store, table) = database.store().await;
+    let table = database.table();
+    let store = MySqlStore::builder().table(&table).connect(database.url()).await.unwrap();
     let lease = claim(&store, "k").await;
     let mut other = database.beside().await;
     run(&mut other, &table, "BEGIN; SELECT * FROM {t} FOR UPDATE").await;

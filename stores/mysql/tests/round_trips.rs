@@ -10,7 +10,7 @@ use idempotency_core::{Bid, Claim, Fence, Inspect, Keep, OnLapse, Release, Resol
 use idempotency_services::Server;
 use idempotency_store_contract::wire::{Fault, Proxy};
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, granted, keep, operation, outcome};
+use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, outcome};
 use sqlx::{Executor, MySqlPool, Row, mysql::MySqlPoolOptions};
 
 /// One connection, so that what the server counts for it is what the store did.
@@ -31,7 +31,7 @@ struct Count {
 impl Meter {
     async fn new(database: &Database) -> Self {
         let pool = MySqlPoolOptions::new().max_connections(1).connect(database.url()).await.unwrap();
-        let store = MySqlStore::builder().table(database.table()).open(pool.clone()).await.unwrap();
+        let store = builder().table(database.table()).open(pool.clone()).await.unwrap();
         Self { pool, store }
     }
 
@@ -178,9 +178,8 @@ async fn a_claim_goes_to_the_server_and_back_once() {
     let Some(database) = Database::reach() else { return };
     let proxy = Proxy::before(&Server::MySql.address().unwrap()).await.unwrap();
     let url = Server::MySql.url_at(&proxy.address().to_string()).unwrap();
-    for (builder, statements) in [(MySqlStore::builder(), 1), (MySqlStore::builder().without_returning(), 2)]
-    {
-        let store = builder.table(database.table()).connections(1).connect(&url).await.unwrap();
+    for (way, statements) in [(builder(), 1), (builder().without_returning(), 2)] {
+        let store = way.table(database.table()).connections(1).connect(&url).await.unwrap();
         let op = operation("k", b"body");
         granted(store.claim(&op, &bid()).await.unwrap());
         proxy.strike(Fault::Delayed(Duration::ZERO), ..);

@@ -13,7 +13,7 @@ use std::{
 
 use idempotency_core::{Media, Outcome, Settled, Store};
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, claim, keep, operation};
+use scene::{DAY, Database, bid, builder, claim, keep, operation};
 use sqlx::{Connection, MySqlConnection};
 use tracing::{
     Event, Metadata, Subscriber,
@@ -64,8 +64,8 @@ fn hex(bytes: &[u8]) -> String {
 async fn no_statement_is_logged_at_any_level_and_no_secret_is_told() {
     let Some(database) = Database::reach() else { return };
     tracing::subscriber::set_global_default(Ears).unwrap();
-    for builder in [MySqlStore::builder(), MySqlStore::builder().without_returning()] {
-        let store = builder.table(database.table()).connect(database.url()).await.unwrap();
+    for way in [builder(), builder().without_returning()] {
+        let store = way.table(database.table()).connect(database.url()).await.unwrap();
         let lease = claim(&store, "very-secret-key").await;
         let answer = Outcome::whole(Media(1), "very-secret-outcome");
         assert_eq!(store.complete(&lease, &answer, keep(DAY)).await.unwrap(), Settled::Applied);
@@ -81,8 +81,8 @@ async fn no_statement_is_logged_at_any_level_and_no_secret_is_told() {
     }
 
     let wrong = "mysql://idempotency_nobody:very-secret-password@127.0.0.1:1/shop";
-    let builder = MySqlStore::builder().patience(Duration::from_millis(100));
-    let shown = format!("{:?}", builder.connect(wrong).await.unwrap_err());
+    let hasty = MySqlStore::builder().patience(Duration::from_millis(100));
+    let shown = format!("{:?}", hasty.connect(wrong).await.unwrap_err());
     assert!(!shown.contains("very-secret") && !HEARD.lock().unwrap().contains("very-secret"), "{shown}");
 
     let mut talkative = MySqlConnection::connect(database.url()).await.unwrap();

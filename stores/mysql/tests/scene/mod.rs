@@ -20,6 +20,11 @@ use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, MySqlPool, mysq
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
+/// What a store of a test is opened by, with patience for a busy machine.
+pub(crate) fn builder() -> MySqlStoreBuilder {
+    MySqlStore::builder().patience(Duration::from_secs(30))
+}
+
 /// A database, and the tables a test has in it: they are dropped with this.
 pub(crate) struct Database {
     url: String,
@@ -52,7 +57,7 @@ impl Database {
     }
 
     pub(crate) async fn store_on(&self, table: &str) -> MySqlStore {
-        MySqlStore::builder().table(table).connect(&self.url).await.unwrap()
+        builder().table(table).connect(&self.url).await.unwrap()
     }
 
     /// A connection of the application's own.
