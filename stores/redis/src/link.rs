@@ -131,7 +131,7 @@ impl Link {
             if copies == Copies::Misunderstood && !is_refusal(&error) {
                 return Err(error);
             }
-            place = match self.wire.next(copy, &error) {
+            place = match self.wire.next(copy, call, &error) {
                 Next::GiveUp => return Err(error),
                 Next::Again => Place::OfTheKey,
                 #[cfg(feature = "cluster")]
@@ -152,7 +152,7 @@ impl Link {
             Ok(Err(error)) => error,
             Err(elapsed) => {
                 self.wire.leave(call);
-                io::Error::new(io::ErrorKind::TimedOut, elapsed).into()
+                late(elapsed)
             }
         };
         Err(Failure { error, fate: call.fate })
@@ -168,9 +168,9 @@ impl Wire {
         }
     }
 
-    fn next(&self, copy: u32, error: &RedisError) -> Next {
+    fn next(&self, copy: u32, call: &Call, error: &RedisError) -> Next {
         match self {
-            Self::Single(_) => Single::next(copy, error),
+            Self::Single(_) => Single::next(copy, call, error),
             #[cfg(feature = "cluster")]
             Self::Cluster(_) => Cluster::next(copy, error),
         }
@@ -182,6 +182,10 @@ impl Wire {
             single.leave(line);
         }
     }
+}
+
+fn late(elapsed: Elapsed) -> RedisError {
+    io::Error::new(io::ErrorKind::TimedOut, elapsed).into()
 }
 
 impl Call {

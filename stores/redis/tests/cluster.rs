@@ -17,7 +17,7 @@ use idempotency_core::{Address, Claim, Fate, Inspect, Select, Settled, Store, St
 use idempotency_services::RedisServer;
 use idempotency_store_redis::RedisStore;
 use redis::{Connection, cmd};
-use scene::{DAY, Records, bid, claim, keep, operation, outcome, server};
+use scene::{DAY, Records, bid, builder, claim, keep, operation, outcome, server};
 
 const SLOTS: u16 = 16_384;
 
@@ -44,7 +44,7 @@ impl Cluster {
     }
 
     async fn store(&self) -> RedisStore {
-        RedisStore::builder().connect_cluster(self.nodes.each_ref().map(RedisServer::url)).await.unwrap()
+        builder().connect_cluster(self.nodes.each_ref().map(RedisServer::url)).await.unwrap()
     }
 
     fn beside(&self, node: usize) -> Connection {

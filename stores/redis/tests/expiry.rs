@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use idempotency_core::{
     Bid, Claim, Holder, Inspect, Keep, Lease, Notify, OnLapse, Operation, Phase, Release, Resolution,
-    Settled, Store,
+    Settled, Store, clock::Timestamp,
 };
 use idempotency_store_redis::RedisStore;
 use scene::{Beside, DAY, Records, bid, claim, granted, keep, operation, outcome};
@@ -43,17 +43,29 @@ impl Watched {
         u64::try_from(millis).ok().map(Duration::from_millis)
     }
 
-    #[track_caller]
-    fn assert_ttl(&mut self, lease: &Lease, wanted: Option<Duration>) {
+    /// Demands that the server removes the record when `wanted` and another second have passed, and that this is a second
+    /// after the law would let it go.
+    async fn assert_ttl(&mut self, lease: &Lease, wanted: Option<Duration>) {
         /// A busy machine asks this much later.
         const SLACK: Duration = Duration::from_secs(30);
         match (self.ttl(lease), wanted) {
-            (None, None) => {}
+            (None, None) => return,
             (Some(ttl), Some(wanted)) => {
                 assert!(ttl <= wanted + GRACE && ttl + SLACK > wanted + GRACE, "{ttl:?}, not {wanted:?}");
             }
             (ttl, wanted) => panic!("{ttl:?}, not {wanted:?}"),
         }
+        let record = self.store.find(&lease.address).await.unwrap().unwrap();
+        let removable = match record.phase {
+            Phase::InFlight { until, .. } => until.plus(record.retention),
+            Phase::Released { until } => until,
+            Phase::Completed { gone, .. } => gone,
+            Phase::InDoubt { .. } => panic!("what is in doubt has no time to go"),
+        };
+        let key = self.records.key(&lease.address);
+        let expires: u64 = self.beside.ask(&format!("PEXPIRETIME {key}"));
+        let later = Timestamp::from_micros(expires * 1_000).since(removable);
+        assert!(later > GRACE * 9 / 10 && later < GRACE * 11 / 10, "{later:?} after {removable:?}");
     }
 
     /// Waits until there is no record.
@@ -71,30 +83,30 @@ async fn a_record_goes_when_the_law_lets_it_go() {
     let hourly = Bid { lease: HOUR, ..bid() };
 
     let (op, lease) = watched.claim("in flight", &hourly).await;
-    watched.assert_ttl(&lease, Some(HOUR + DAY));
+    watched.assert_ttl(&lease, Some(HOUR + DAY)).await;
     assert_eq!(store.renew(&lease, 5 * HOUR).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, Some(5 * HOUR + DAY));
+    watched.assert_ttl(&lease, Some(5 * HOUR + DAY)).await;
     assert_eq!(store.renew(&lease, HOUR).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, Some(5 * HOUR + DAY));
+    watched.assert_ttl(&lease, Some(5 * HOUR + DAY)).await;
     granted(
         store
             .claim(&op, &Bid { holder: lease.holder, lease: 9 * HOUR, retention: HOUR, ..bid() })
             .await
             .unwrap(),
     );
-    watched.assert_ttl(&lease, Some(9 * HOUR + DAY)); // the retention is that of the first claim
+    watched.assert_ttl(&lease, Some(9 * HOUR + DAY)).await; // the retention is that of the first claim
     let kept = Keep { replay: HOUR, then_reject: 2 * HOUR };
     assert_eq!(store.complete(&lease, &outcome(), kept).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, Some(3 * HOUR));
+    watched.assert_ttl(&lease, Some(3 * HOUR)).await;
 
     let (_, lease) = watched.claim("released", &hourly).await;
     assert_eq!(store.release(&lease, Release::NotApplied).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, Some(DAY));
+    watched.assert_ttl(&lease, Some(DAY)).await;
 
     let lapsed = Bid { lease: Duration::ZERO, ..bid() };
     watched.claim("taken over", &lapsed).await;
     let (_, lease) = watched.claim("taken over", &hourly).await;
-    watched.assert_ttl(&lease, Some(HOUR + DAY));
+    watched.assert_ttl(&lease, Some(HOUR + DAY)).await;
 }
 
 #[tokio::test]
@@ -104,20 +116,20 @@ async fn what_is_held_or_in_doubt_has_no_time_to_go() {
     let held = Bid { lease: HOUR, on_lapse: OnLapse::Hold, ..bid() };
 
     let (op, lease) = watched.claim("held", &held).await;
-    watched.assert_ttl(&lease, None);
+    watched.assert_ttl(&lease, None).await;
     assert_eq!(store.renew(&lease, 2 * HOUR).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, None);
+    watched.assert_ttl(&lease, None).await;
     granted(store.claim(&op, &Bid { holder: lease.holder, lease: DAY, ..bid() }).await.unwrap());
-    watched.assert_ttl(&lease, None);
+    watched.assert_ttl(&lease, None).await;
     assert_eq!(store.complete(&lease, &outcome(), keep(HOUR)).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, Some(HOUR));
+    watched.assert_ttl(&lease, Some(HOUR)).await;
 
     for resolution in [Resolution::NotApplied, Resolution::Applied(outcome(), keep(HOUR))] {
         let (_, lease) = watched.claim(&format!("{resolution:?}"), &bid()).await;
         assert_eq!(store.release(&lease, Release::Unknown).await.unwrap(), Settled::Applied);
-        watched.assert_ttl(&lease, None);
+        watched.assert_ttl(&lease, None).await;
         assert_eq!(store.resolve(&lease.address, lease.fence, &resolution).await.unwrap(), Settled::Applied);
-        watched.assert_ttl(&lease, Some(if resolution == Resolution::NotApplied { DAY } else { HOUR }));
+        watched.assert_ttl(&lease, Some(if resolution == Resolution::NotApplied { DAY } else { HOUR })).await;
     }
 }
 
@@ -127,18 +139,18 @@ async fn what_never_ends_has_no_time_to_go() {
     let store = watched.store.clone();
     for endless in [Bid { lease: Duration::MAX, ..bid() }, Bid { retention: Duration::MAX, ..bid() }] {
         let (op, lease) = watched.claim(&format!("{:?}", endless.lease), &endless).await;
-        watched.assert_ttl(&lease, None);
+        watched.assert_ttl(&lease, None).await;
         assert_eq!(store.renew(&lease, Duration::MAX).await.unwrap(), Settled::Applied);
-        watched.assert_ttl(&lease, None);
+        watched.assert_ttl(&lease, None).await;
         granted(store.claim(&op, &Bid { holder: lease.holder, ..endless }).await.unwrap());
-        watched.assert_ttl(&lease, None);
+        watched.assert_ttl(&lease, None).await;
         let ever = Keep { replay: DAY, then_reject: Duration::MAX };
         assert_eq!(store.complete(&lease, &outcome(), ever).await.unwrap(), Settled::Applied);
-        watched.assert_ttl(&lease, None);
+        watched.assert_ttl(&lease, None).await;
     }
     let (_, lease) = watched.claim("released", &Bid { retention: Duration::MAX, ..bid() }).await;
     assert_eq!(store.release(&lease, Release::NotApplied).await.unwrap(), Settled::Applied);
-    watched.assert_ttl(&lease, None);
+    watched.assert_ttl(&lease, None).await;
 }
 
 #[tokio::test]
@@ -150,7 +162,7 @@ async fn a_wait_changes_no_time_to_go() {
         // The first wait begins to listen, and may be woken by that before anything is marked.
         let _ = tokio::time::timeout(BRIEF, watched.store.ended(&lease.address)).await;
     }
-    watched.assert_ttl(&lease, Some(HOUR + DAY));
+    watched.assert_ttl(&lease, Some(HOUR + DAY)).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use idempotency_core::{
     Claim, Fate, Inspect, Media, Outcome, Release, Settled, Store, StoreError, StoreErrorKind,
 };
 use idempotency_store_redis::{OpenError, RedisStore};
-use scene::{DAY, Records, bid, claim, keep, operation, outcome, server};
+use scene::{DAY, Records, bid, builder, claim, keep, operation, outcome, server};
 
 #[track_caller]
 fn assert_refused<T: std::fmt::Debug>(answer: Result<T, StoreError>, kind: StoreErrorKind) {
@@ -124,7 +124,7 @@ async fn a_user_without_rights_is_refused() {
     let mut beside = records.beside();
     beside.ask::<()>("ACL SETUSER clerk on >secret ~other:* &* +@all");
     let url = records.url().replace("redis://", "redis://clerk:secret@");
-    let store = records.open_at(RedisStore::builder(), &url).await;
+    let store = records.open_at(builder(), &url).await;
     assert_refused(store.claim(&operation("k", b"body"), &bid()).await, StoreErrorKind::Refused);
 
     for wrong in ["clerk:wrong", "nobody:secret"] {
@@ -143,7 +143,7 @@ async fn a_user_who_may_not_publish_ends_runs_all_the_same() {
     let records = Records::on(&server);
     records.beside().ask::<()>("ACL SETUSER clerk on >secret ~* resetchannels +@all");
     let url = records.url().replace("redis://", "redis://clerk:secret@");
-    let store = records.open_at(RedisStore::builder(), &url).await;
+    let store = records.open_at(builder(), &url).await;
     let lease = claim(&store, "k").await;
     let waiting = tokio::time::timeout(Duration::from_millis(100), store.ended(&lease.address)).await;
     assert!(waiting.is_err(), "who hears of nothing has to look");

@@ -12,8 +12,7 @@ use std::{
 };
 
 use idempotency_core::{Claim, Settled, Store};
-use idempotency_store_redis::RedisStore;
-use scene::{DAY, Records, bid, keep, operation, outcome};
+use scene::{DAY, Records, bid, builder, keep, operation, outcome};
 
 /// Which records another process is about: `URL PREFIX`.
 const RECORDS: &str = "IDEMPOTENCY_REDIS_TEST_RECORDS";
@@ -93,7 +92,7 @@ fn one_of_fifty_claimers_in_four_processes_is_granted_each_key() {
 /// Claims each key from many tasks at once, and completes what it is granted.
 async fn race(records: &str) {
     let (url, prefix) = records.split_once(' ').unwrap();
-    let store = RedisStore::builder().prefix(prefix).connect(url).await.unwrap();
+    let store = builder().prefix(prefix).connect(url).await.unwrap();
     meet_the_others();
     for key in 0..KEYS {
         let claims: Vec<_> = (0..CLAIMERS.div_ceil(PROCESSES))
@@ -121,7 +120,7 @@ fn a_killed_process_keeps_what_it_was_granted() {
     if let Ok(records) = env::var(RECORDS) {
         return block_on(async {
             let (url, prefix) = records.split_once(' ').unwrap();
-            let store = RedisStore::builder().prefix(prefix).connect(url).await.unwrap();
+            let store = builder().prefix(prefix).connect(url).await.unwrap();
             scene::claim(&store, "theirs").await;
             meet_the_others();
         });

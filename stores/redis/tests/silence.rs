@@ -12,7 +12,7 @@ use std::{
 
 use idempotency_core::{Inspect, Media, Notify, Outcome, Release, Select, Store};
 use idempotency_store_redis::RedisStore;
-use scene::{DAY, Records, bid, claim, keep, operation, server};
+use scene::{DAY, Records, bid, builder, claim, keep, operation, server};
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
@@ -72,7 +72,7 @@ async fn neither_keys_nor_bodies_nor_passwords_are_said() {
     let mut beside = records.beside();
     beside.ask::<()>("ACL SETUSER clerk on >open-sesame ~* &* +@all");
     let url = records.url().replace("redis://", "redis://clerk:open-sesame@");
-    let builder = RedisStore::builder().accept_eviction();
+    let builder = builder().accept_eviction();
     hear(&builder);
     let store = records.open_at(builder, &url).await;
     hear(&store);

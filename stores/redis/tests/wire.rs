@@ -9,7 +9,7 @@ use idempotency_store_contract::{
     wire::{TIME_LIMIT, Wired},
     wire_faults,
 };
-use idempotency_store_redis::RedisStore;
+use idempotency_store_redis::{OpenError, RedisStore};
 use scene::Records;
 
 struct OnALine(Option<Records>);
@@ -22,9 +22,15 @@ impl Wired for OnALine {
     }
 
     async fn open(&self, address: &str) -> RedisStore {
-        let builder = RedisStore::builder().patience(TIME_LIMIT * 4 / 5);
-        let url = Server::Redis.url_at(address).unwrap();
-        self.0.as_ref().unwrap().open_at(builder, &url).await
+        let (records, url) = (self.0.as_ref().unwrap(), Server::Redis.url_at(address).unwrap());
+        loop {
+            let builder = RedisStore::builder().prefix(records.prefix()).patience(TIME_LIMIT);
+            match builder.connect(&url).await {
+                Ok(store) => return store,
+                Err(OpenError::Unavailable(_)) => {} // a busy machine takes longer than that to connect
+                Err(error) => panic!("{error:?}"),
+            }
+        }
     }
 }
 

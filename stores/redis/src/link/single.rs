@@ -12,10 +12,11 @@ use futures_util::{
 };
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, ServerErrorKind, Value,
-    aio::MultiplexedConnection,
+    aio::MultiplexedConnection, cmd,
 };
+use tokio::time::timeout;
 
-use super::{Call, Next};
+use super::{Call, Next, late};
 use crate::error::is_refusal;
 
 /// How many commands may wait to be written; more callers than that wait for room first.
@@ -26,6 +27,7 @@ type Opening = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisErro
 pub(crate) struct Single {
     client: Client,
     config: AsyncConnectionConfig,
+    patience: Duration,
     line: Mutex<Line>,
 }
 
@@ -39,13 +41,12 @@ impl Single {
     /// Opens a connection when it is first used.
     pub(crate) fn new(client: Client, patience: Duration) -> Self {
         let config = AsyncConnectionConfig::new()
-            // Who waits for a connection learns that it failed before the patience ends.
-            .set_connection_timeout(Some(patience / 2))
-            // A call has a time limit of its own.
+            // Both have time limits of their own: an opening, and a call.
+            .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE);
-        let line = Mutex::new(Line { number: 0, opening: opening(&client, &config) });
-        Self { client, config, line }
+        let line = Mutex::new(Line { number: 0, opening: opening(&client, &config, patience) });
+        Self { client, config, patience, line }
     }
 
     pub(super) async fn send(&self, command: &Cmd, call: &mut Call) -> Result<Value, RedisError> {
@@ -64,12 +65,10 @@ impl Single {
 
     /// Once more on a new connection: the old one may have died long ago, while nobody used it, or its server may have
     /// lost its place to another.
-    pub(super) fn next(copy: u32, error: &RedisError) -> Next {
-        if copy == 1 && (error.is_connection_dropped() || is_demoted(error)) {
-            Next::Again
-        } else {
-            Next::GiveUp
-        }
+    pub(super) fn next(copy: u32, call: &Call, error: &RedisError) -> Next {
+        let was_sent = call.line.is_some();
+        let may_do_better = error.is_connection_dropped() || is_demoted(error);
+        if copy == 1 && was_sent && may_do_better { Next::Again } else { Next::GiveUp }
     }
 
     /// Has the next call open a connection, if the one of this number is still that of the moment. Calls that wait for
@@ -77,7 +76,8 @@ impl Single {
     pub(super) fn leave(&self, number: u64) {
         let mut line = self.line();
         if line.number == number {
-            *line = Line { number: number + 1, opening: opening(&self.client, &self.config) };
+            let opening = opening(&self.client, &self.config, self.patience);
+            *line = Line { number: number + 1, opening };
         }
     }
 
@@ -86,9 +86,20 @@ impl Single {
     }
 }
 
-fn opening(client: &Client, config: &AsyncConnectionConfig) -> Opening {
+/// Connects, and makes sure that somebody answers: of what is sent to a server that does not, nobody would know whether
+/// it was done. Who waits for it learns that it failed before the patience ends.
+fn opening(client: &Client, config: &AsyncConnectionConfig, patience: Duration) -> Opening {
     let (client, config) = (client.clone(), config.clone());
-    async move { client.get_multiplexed_async_connection_with_config(&config).await }.boxed().shared()
+    let open = async move {
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        match connection.send_packed_command(&cmd("PING")).await.and_then(Value::extract_error) {
+            Err(error) if !is_refusal(&error) => Err(error),
+            Ok(_) | Err(_) => Ok(connection),
+        }
+    };
+    async move { timeout(patience / 2, open).await.unwrap_or_else(|elapsed| Err(late(elapsed))) }
+        .boxed()
+        .shared()
 }
 
 fn is_demoted(error: &RedisError) -> bool {

@@ -62,7 +62,7 @@ impl Records {
 
     /// A store on these records.
     pub(crate) async fn store(&self) -> RedisStore {
-        self.open(RedisStore::builder()).await
+        self.open(builder()).await
     }
 
     pub(crate) async fn open(&self, builder: RedisStoreBuilder) -> RedisStore {
@@ -167,6 +167,11 @@ fn slots(node: &mut impl ConnectionLike) -> Vec<(u64, u64, (String, u16))> {
         (number(from), number(to), (redis::from_redis_value(node[0].clone()).unwrap(), port))
     };
     ranges.into_iter().map(range).collect()
+}
+
+/// With patience for a busy machine.
+pub(crate) fn builder() -> RedisStoreBuilder {
+    RedisStore::builder().patience(Duration::from_secs(20))
 }
 
 /// A server of a test's own that forgets everything when it ends; `settings` as on its command line.
