@@ -35,8 +35,7 @@ pub(crate) async fn prepare(
 ) -> Result<(), OpenError> {
     match (found(connection, table).await?, when_absent) {
         (SchemaFound::Version(VERSION), _) => Ok(()),
-        // Tables without a version may be in the making, begun after the version was asked for: only the lock tells.
-        (SchemaFound::Absent | SchemaFound::Unversioned, WhenAbsent::Create) => {
+        (SchemaFound::Absent, WhenAbsent::Create) => {
             lock(connection, patience).await?;
             create(connection, table).await?;
             unlock(connection).await
@@ -61,21 +60,21 @@ async fn create(connection: &mut MySqlConnection, table: &Table) -> Result<(), O
     Ok(())
 }
 
+/// The table is asked for first: where it is one in the making, its version was there before it.
 async fn found(connection: &mut MySqlConnection, table: &Table) -> Result<SchemaFound, sqlx::Error> {
-    let version = sqlx::query_scalar(include_str!("../sql/schema_version.sql")).bind(table.name().as_bytes());
-    let version: Option<i64> = match version.fetch_optional(&mut *connection).await {
-        Ok(version) => version,
-        Err(error) if is_absent_table(&error) => None,
-        Err(error) if is_schema_mismatch(&error) => return Ok(SchemaFound::Unversioned), // somebody else's
-        Err(error) => return Err(error),
-    };
     let records = Statement::fit(include_str!("../sql/schema_records.sql"), table);
-    match (connection.execute(records.with([])).await, version) {
-        (Ok(_), None) => Ok(SchemaFound::Unversioned),
-        (Ok(_), Some(UNFINISHED)) => Ok(SchemaFound::Absent),
-        (Ok(_), Some(version)) => Ok(SchemaFound::Version(version)),
-        (Err(error), _) if is_absent_table(&error) => Ok(SchemaFound::Absent),
-        (Err(error), _) => Err(error),
+    match connection.execute(records.with([])).await {
+        Ok(_) => {}
+        Err(error) if is_absent_table(&error) => return Ok(SchemaFound::Absent),
+        Err(error) => return Err(error),
+    }
+    let version = sqlx::query_scalar(include_str!("../sql/schema_version.sql")).bind(table.name().as_bytes());
+    match version.fetch_optional(connection).await {
+        Ok(Some(UNFINISHED)) => Ok(SchemaFound::Absent),
+        Ok(Some(version)) => Ok(SchemaFound::Version(version)),
+        Ok(None) => Ok(SchemaFound::Unversioned),
+        Err(error) if is_schema_mismatch(&error) => Ok(SchemaFound::Unversioned), // no versions, or somebody else's
+        Err(error) => Err(error),
     }
 }
 
