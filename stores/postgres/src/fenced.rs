@@ -20,8 +20,7 @@ impl PostgresStore {
     /// Completes a run within `transaction`: its own writes and its outcome commit together, or neither does.
     ///
     /// [`Settled::Fenced`] says that the run was taken over, or ended before: roll back, or the effect happens twice.
-    /// Call it last, right before the commit. The record is locked from here on, and neither a renewal nor a claim gets
-    /// by; the caller of such a claim hears that the operation is in flight.
+    /// Call it last, right before the commit: from here on renewals and claims of this key wait for the transaction's end.
     ///
     /// A commit that fails without an answer may have happened. Do not complete then, which would count if it did not;
     /// [release](idempotency_core::Store::release) the lease as unknown, which is fenced off if it did.

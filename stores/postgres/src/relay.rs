@@ -17,6 +17,7 @@ use std::{
 use sqlx::{PgPool, Postgres, pool::PoolConnection};
 use tokio::{
     sync::oneshot,
+    task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 
@@ -37,7 +38,7 @@ pub(crate) struct Relay(Mutex<State>);
 struct State {
     resting: Vec<(Baton, Instant)>,
     waiting: VecDeque<oneshot::Sender<Baton>>,
-    is_swept: bool,
+    sweep: Option<JoinHandle<()>>,
 }
 
 /// A connection, and when it left its pool.
@@ -54,6 +55,10 @@ impl Relay {
             let mut state = self.state();
             if let Some((baton, _)) = state.resting.pop() {
                 return Ok(baton);
+            }
+            // Whoever got one from the pool waits no more. While no call succeeds, nothing else clears them away.
+            while state.waiting.front().is_some_and(oneshot::Sender::is_closed) {
+                state.waiting.pop_front();
             }
             let (pass, passed) = oneshot::channel();
             state.waiting.push_back(pass);
@@ -82,9 +87,8 @@ impl Relay {
             }
         }
         state.resting.push((baton, Instant::now()));
-        if !state.is_swept {
-            state.is_swept = true;
-            tokio::spawn(sweep(Arc::downgrade(self)));
+        if state.sweep.as_ref().is_none_or(JoinHandle::is_finished) {
+            state.sweep = Some(tokio::spawn(sweep(Arc::downgrade(self))));
         }
     }
 
@@ -124,7 +128,7 @@ async fn sweep(relay: Weak<Relay>) {
         let rested = state.resting.partition_point(|(_, since)| since.elapsed() >= SOON);
         state.resting.drain(..rested).for_each(|(baton, _)| baton.give_back());
         if state.resting.is_empty() {
-            state.is_swept = false;
+            state.sweep = None;
             return;
         }
     }

@@ -45,6 +45,14 @@ impl Shop {
         self.database.number(&mut self.database.beside().await, "t", count).await
     }
 
+    /// Ends when a statement on the store's table waits for a lock.
+    async fn somebody_waits(&self) {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                       WHERE wait_event_type = 'Lock' AND query LIKE '%\"{s}\".%'";
+        let mut beside = self.database.beside().await;
+        while self.database.number(&mut beside, "t", waiting).await == 0 {}
+    }
+
     /// The run of another holder, after this lease lapsed.
     async fn taken_over(&self, key: &str) -> (Lease, Lease) {
         let op = operation(key, b"body");
@@ -158,16 +166,37 @@ async fn nobody_takes_a_run_over_while_a_transaction_holds_its_record() {
         let (store, op) = (shop.store.clone(), op.clone());
         async move { store.claim(&op, &bid()).await.unwrap() }
     });
-    let waiting = "SELECT count(*) FROM pg_stat_activity
-                   WHERE wait_event_type = 'Lock' AND query LIKE '%\"{s}\".%'";
-    let mut beside = shop.database.beside().await;
-    while shop.database.number(&mut beside, "t", waiting).await == 0 {}
+    shop.somebody_waits().await;
     shop.order(&mut transaction).await;
     let settled = shop.store.complete_in(&mut transaction, &lease, &outcome(), keep(DAY)).await.unwrap();
     assert_eq!(settled, Settled::Applied);
     transaction.commit().await.unwrap();
     assert_eq!(rival.await.unwrap(), Claim::Completed(outcome()));
     assert_eq!(shop.orders().await, 1);
+}
+
+/// A copy that arrives between the completion and the commit gets the outcome, or runs if there is none after all.
+#[tokio::test]
+async fn a_claim_waits_for_the_commit_of_a_completion() {
+    for commits in [true, false] {
+        let Some(shop) = Shop::open(LEVELS[0]).await else { return };
+        let lease = claim(&shop.store, "k").await;
+        let mut transaction = shop.pool.begin().await.unwrap();
+        let _ = shop.store.complete_in(&mut transaction, &lease, &outcome(), keep(DAY)).await.unwrap();
+        let copy = tokio::spawn({
+            let store = shop.store.clone();
+            async move { store.claim(&operation("k", b"body"), &bid()).await.unwrap() }
+        });
+        shop.somebody_waits().await;
+        if commits {
+            transaction.commit().await.unwrap();
+            assert_eq!(copy.await.unwrap(), Claim::Completed(outcome()));
+        } else {
+            transaction.rollback().await.unwrap();
+            let verdict = copy.await.unwrap();
+            assert!(matches!(verdict, Claim::InFlight { .. }), "{verdict:?}");
+        }
+    }
 }
 
 /// Under snapshots a renewal since the transaction began fails it, unless its record was locked first.
