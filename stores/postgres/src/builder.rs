@@ -134,15 +134,10 @@ impl PostgresStoreBuilder {
             false => Lines::direct(pool, self.patience),
         };
         let mut line = lines.open().await?;
-        let schema = match named {
-            Some(schema) => schema,
-            None => schema::current(line.connection()).await?,
-        };
-        let names = Names { schema, records };
-        let channel = schema::prepare(line.connection(), &names, self.when_absent).await?;
+        let prepared = schema::prepare(line.connection(), named, records, self.when_absent).await?;
         line.keep();
-        let statements = Statements::on(&names);
-        let channel = (self.listens && lines.are_direct()).then_some(channel);
+        let statements = Statements::on(&prepared.names);
+        let channel = (self.listens && lines.are_direct()).then_some(prepared.channel);
         let waking = Waking::new(lines.clone(), statements.notify.clone(), channel);
         Ok(PostgresStore::open(lines, statements, waking))
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::time::timeout;
 
 use crate::{
     OpenError, SchemaFound,
@@ -24,23 +25,40 @@ pub(crate) enum WhenAbsent {
     Refuse,
 }
 
-/// The schema that is used where none is named: the first of the search path that exists.
-pub(crate) async fn current(connection: &mut PgConnection) -> Result<String, OpenError> {
-    let current = sqlx::query_scalar("SELECT current_schema()::text").persistent(false);
-    let current: Option<String> = current.fetch_one(connection).await?;
-    current.ok_or(OpenError::NoSchema)
+/// What a database has for a store.
+pub(crate) struct Prepared {
+    pub(crate) names: Names,
+    /// What endings are told on.
+    pub(crate) channel: String,
 }
 
-/// Makes the database ready within a transaction, and says what endings are told on. Safe from many processes at once; a
-/// schema of another version is left as it is.
+/// Makes the database ready within one transaction. Safe from many processes at once; a schema of another version is left
+/// as it is. `schema` is the first of the search path unless named.
 pub(crate) async fn prepare(
     connection: &mut PgConnection,
-    names: &Names,
+    schema: Option<String>,
+    records: String,
     when_absent: WhenAbsent,
-) -> Result<String, OpenError> {
+) -> Result<Prepared, OpenError> {
+    // Twice: others are waited for, and a server that does not answer even that is not waited for, for ever.
+    let prepared = timeout(2 * PATIENCE, prepare_at_length(connection, schema, records, when_absent));
+    prepared.await.unwrap_or_else(|late| Err(OpenError::Unavailable(late.into())))
+}
+
+async fn prepare_at_length(
+    connection: &mut PgConnection,
+    schema: Option<String>,
+    records: String,
+    when_absent: WhenAbsent,
+) -> Result<Prepared, OpenError> {
     let patience = PATIENCE.as_millis();
     let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {patience}");
     let mut transaction = connection.begin_with(AssertSqlSafe(begin)).await?;
+    let schema = match schema {
+        Some(schema) => schema,
+        None => current(&mut transaction).await?,
+    };
+    let names = &Names { schema, records };
     let mut state = found(&mut transaction, names).await?;
     if state == SchemaFound::Absent && when_absent == WhenAbsent::Create {
         let lock = Statement::fit(include_str!("../sql/schema_lock.sql"), names);
@@ -57,7 +75,13 @@ pub(crate) async fn prepare(
     let channel = channel.persistent(false).bind(&names.schema).bind(&names.records);
     let channel: String = channel.fetch_one(&mut *transaction).await?;
     transaction.commit().await?;
-    Ok(channel)
+    Ok(Prepared { names: names.clone(), channel })
+}
+
+async fn current(connection: &mut PgConnection) -> Result<String, OpenError> {
+    let current = sqlx::query_scalar("SELECT current_schema()::text").persistent(false);
+    let current: Option<String> = current.fetch_one(connection).await?;
+    current.ok_or(OpenError::NoSchema)
 }
 
 async fn create(connection: &mut PgConnection, names: &Names) -> Result<SchemaFound, OpenError> {

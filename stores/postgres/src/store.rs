@@ -75,6 +75,11 @@ impl PostgresStore {
         PostgresStoreBuilder::new()
     }
 
+    /// The pool that the store calls its server through: for transactions that [`complete_in`](Self::complete_in) ends.
+    pub const fn pool(&self) -> &PgPool {
+        self.lines.pool()
+    }
+
     /// How many statements were sent once more since the store was opened, because they lost against others
     /// (SQLSTATE 40001 or 40P01) or because what they met was gone before it was read.
     pub fn repeats(&self) -> u64 {
