@@ -1,0 +1,26 @@
+//! `idempotency --help` says what it does.
+
+mod conformance;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tools for idempotency over HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "idempotency", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Conformance(conformance::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Conformance(arguments) => conformance::run(&arguments),
+    }
+}

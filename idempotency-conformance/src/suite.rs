@@ -1,0 +1,140 @@
+//! Sets of vectors: the suite's own, which is part of this library, and others from a folder.
+
+mod foreign;
+mod own;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::vector::{Asked, Step, Vector};
+
+/// A set of vectors, sorted by tier and id.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    /// Its name in reports.
+    pub name: String,
+    /// What it consists of.
+    pub vectors: Vec<Vector>,
+}
+
+impl Suite {
+    /// The vectors of this library.
+    ///
+    /// # Panics
+    /// Never in a build that passed its tests: the files are part of it.
+    pub fn own() -> Self {
+        let vectors = own::FILES.iter().map(|(id, text)| {
+            let vector: Vector = serde_json::from_str(text).unwrap_or_else(|error| panic!("{id}: {error}"));
+            vector
+        });
+        Self::of(concat!("idempotency-conformance ", env!("CARGO_PKG_VERSION")), vectors.collect())
+    }
+
+    /// The vectors in a folder with the subfolders `core`, `profile` and `attack`, of which at least one is there: each
+    /// file in this suite's schema, or in the first schema that such vectors were published in, which anyonce uses.
+    ///
+    /// # Errors
+    /// [`SuiteError`] says which file cannot be read, and why.
+    pub fn read(folder: &Path) -> Result<Self, SuiteError> {
+        let mut vectors = Vec::new();
+        for tier in ["core", "profile", "attack"] {
+            let folder = folder.join(tier);
+            if folder.is_dir() {
+                for path in files(&folder)? {
+                    vectors.push(read(&path)?);
+                }
+            }
+        }
+        if vectors.is_empty() {
+            return Err(SuiteError::Empty { folder: folder.to_owned() });
+        }
+        Ok(Self::of(&folder.display().to_string(), vectors))
+    }
+
+    fn of(name: &str, mut vectors: Vec<Vector>) -> Self {
+        vectors.sort_by(|a, b| (a.tier, &a.id).cmp(&(b.tier, &b.id)));
+        Self { name: name.to_owned(), vectors }
+    }
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
+    let unreadable = |source| SuiteError::Unreadable { path: folder.to_owned(), source };
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let mut paths = paths.map_err(unreadable)?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    Ok(paths)
+}
+
+fn read(path: &Path) -> Result<Vector, SuiteError> {
+    let unreadable = |source| SuiteError::Unreadable { path: path.to_owned(), source };
+    let no_vector = |source| SuiteError::NoVector { path: path.to_owned(), source };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(no_vector)?;
+    // Only the first schema says which page a vector is about; this one lets the requests speak.
+    let vector = if value.get("fixture").is_some() {
+        serde_json::from_value::<foreign::Vector>(value).map_err(no_vector)?.into()
+    } else {
+        serde_json::from_value::<Vector>(value).map_err(no_vector)?
+    };
+    match unnamed(&vector) {
+        None => Ok(vector),
+        Some(name) => Err(SuiteError::NoRequest { path: path.to_owned(), name: name.to_owned() }),
+    }
+}
+
+/// The name of a request that a step wants and the vector does not have.
+fn unnamed(vector: &Vector) -> Option<&str> {
+    let asked = vector.steps.iter().flat_map(|step| match step {
+        Step::Send(send) => vec![&send.request],
+        Step::Start(start) => vec![&start.request],
+        Step::Race(race) => race.entrants.iter().map(|entrant| &entrant.request).collect(),
+        Step::Await(_) | Step::Runs(_) | Step::WaitMs(_) | Step::Restart(_) => Vec::new(),
+    });
+    asked
+        .filter_map(|asked| match asked {
+            Asked::Named(name) => Some(name.as_str()),
+            Asked::Written(_) => None,
+        })
+        .find(|name| !vector.requests.contains_key(*name))
+}
+
+/// Why there is no such set of vectors.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// A file or folder cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not a vector in a schema that is known.
+    #[error("{} is not a vector", path.display())]
+    NoVector {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A step names a request that its vector does not have.
+    #[error("{} has no request {name:?}", path.display())]
+    NoRequest {
+        /// Which file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// There is no vector.
+    #[error("{} holds no vectors: none of its subfolders core, profile and attack has a JSON file", folder.display())]
+    Empty {
+        /// Where.
+        folder: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests;
