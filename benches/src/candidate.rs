@@ -10,6 +10,7 @@ use idempotency_store_memory::MemoryStore;
 use crate::{
     Route,
     app::{Gate, app},
+    floor::Floor,
 };
 
 const BARE: &str = "bare";
@@ -31,6 +32,11 @@ impl Candidate {
     /// The baseline: a layer that does nothing, so that what a layer costs by being there is not counted.
     pub fn bare() -> Self {
         Self::new(BARE, |router| router.layer(tower_layer::layer_fn(|service| service)))
+    }
+
+    /// The least that could be called a layer: what of the price is anybody's.
+    pub fn floor() -> Self {
+        Self::new("floor", |router| router.layer(tower_layer::layer_fn(Floor::new)))
     }
 
     /// Our layer under its default policy, on a memory store of its own.

@@ -1,6 +1,7 @@
 //! What a guarded request costs over a bare one.
 //!
-//! Every [`Candidate`] wraps the same axum router: `bare` in a layer that does nothing, the others in what is measured.
+//! Every [`Candidate`] wraps the same axum router: `bare` in a layer that does nothing, `floor` in the least that could be
+//! called a layer, the others in what is measured.
 //! The same requests go through each of them, in turn and in one process, so that whatever else the machine does falls
 //! on all alike; what counts are differences and ratios, not the numbers themselves.
 //!
@@ -12,6 +13,7 @@
 pub mod allocations;
 pub mod app;
 pub mod candidate;
+mod floor;
 mod key;
 pub mod latency;
 pub mod load;

@@ -15,7 +15,7 @@ use crate::{
     key::fresh_key,
 };
 
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A way through the layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use idempotency_benches::{Candidate, Route, route::Track};
 
 #[tokio::test]
 async fn every_route_leads_where_its_name_says() {
-    for candidate in [Candidate::bare(), Candidate::memory()] {
+    for candidate in [Candidate::bare(), Candidate::floor(), Candidate::memory()] {
         for route in Route::ALL {
             let mut track = Track::lay(&candidate, route, 256).await;
             let requests = track.requests(3);
