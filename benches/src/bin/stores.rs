@@ -4,7 +4,7 @@ use std::env;
 
 use idempotency_benches::stores::{
     BoxError, Ours, crowd,
-    floor::{PostgresFloor, RedisFloor},
+    floor::{PostgresFloor, RedisFloor, RedisScriptFloor},
     throughput,
 };
 use idempotency_store_mysql::MySqlStore;
@@ -30,7 +30,9 @@ async fn main() -> Result<(), BoxError> {
         ["throughput", "redis"] => {
             let url = url("REDIS_URL")?;
             let store = RedisStore::builder().prefix(name("throughput")).connect(&url).await?;
-            throughput::compare("redis", RedisFloor::new(&url).await?, Ours(store)).await
+            throughput::compare("redis", RedisFloor::new(&url).await?, Ours(store)).await?;
+            let scripts = RedisScriptFloor::new(&url).await?;
+            throughput::compare("least scripts", RedisFloor::new(&url).await?, scripts).await
         }
         ["crowd", "postgres"] => {
             let url = url("DATABASE_URL")?;
