@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import express from "express";
 
 /** The largest request body that is read, in bytes. */
@@ -61,6 +62,7 @@ export function inside(app, site, answered = () => false) {
   app.post("/stream", page(stream));
   app.post("/headers", page(headers));
   app.post("/large", page(large));
+  app.post("/gzip", page(gzip));
   app.post("/panic", page(panic));
 }
 
@@ -106,12 +108,12 @@ async function stream(req, res) {
   const failAfter = req.query.fail_after === undefined ? Infinity : Number(req.query.fail_after);
   res.type(req.query.ct ?? "text/plain");
   for (let sent = 0; sent < chunks; sent += 1) {
+    if (sent > 0) await sleep(interval);
     if (sent >= failAfter) {
       res.destroy();
       return;
     }
-    if (sent > 0) await sleep(interval);
-    res.write(`data: ${sent} of ${run}\n\n`);
+    await new Promise((written) => res.write(`data: ${sent} of ${run}\n\n`, written));
   }
   res.end();
 }
@@ -119,6 +121,7 @@ async function stream(req, res) {
 function headers(req, res) {
   res.status(201);
   res.append("Set-Cookie", "a=1; Path=/").append("Set-Cookie", "b=2; Path=/");
+  res.append("Link", '</orders/1>; rel="self"').append("Link", '</orders>; rel="up"');
   res.append("X-Multi", "one").append("X-Multi", "two");
   res.set("Location", "/orders/1").set("ETag", '"v1"');
   res.json({ run: randomUUID() });
@@ -126,6 +129,11 @@ function headers(req, res) {
 
 function large(req, res) {
   sendAs(res, "application/octet-stream", Buffer.alloc(Number(req.query.bytes), "x"));
+}
+
+function gzip(req, res) {
+  res.set("Content-Encoding", "gzip");
+  res.type("text/plain").send(gzipSync(`run ${randomUUID()}`));
 }
 
 function panic() {

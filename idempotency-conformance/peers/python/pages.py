@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gzip
 import socket
 import uuid
 
@@ -72,10 +73,10 @@ def add_bodies(app, site):
 
         async def data():
             for sent in range(chunks):
-                if fail_after is not None and sent >= fail_after:
-                    raise RuntimeError("the stream breaks off, as asked")
                 if sent > 0:
                     await asyncio.sleep(interval_ms / 1000)
+                if fail_after is not None and sent >= fail_after:
+                    raise RuntimeError("the stream breaks off, as asked")
                 yield f"data: {sent} of {run}\n\n".encode()
 
         return StreamingResponse(data(), headers={"content-type": ct})
@@ -87,6 +88,8 @@ def add_bodies(app, site):
         for name, value in [
             ("set-cookie", "a=1; Path=/"),
             ("set-cookie", "b=2; Path=/"),
+            ("link", '</orders/1>; rel="self"'),
+            ("link", '</orders>; rel="up"'),
             ("x-multi", "one"),
             ("x-multi", "two"),
             ("location", "/orders/1"),
@@ -99,6 +102,12 @@ def add_bodies(app, site):
     async def large(bytes: int):
         site.runs += 1
         return Response(b"x" * bytes, 200, headers={"content-type": "application/octet-stream"})
+
+    @app.post("/gzip")
+    async def compressed():
+        site.runs += 1
+        body = gzip.compress(f"run {uuid.uuid4()}".encode())
+        return Response(body, 200, headers={"content-type": "text/plain", "content-encoding": "gzip"})
 
     @app.post("/panic")
     async def panic():

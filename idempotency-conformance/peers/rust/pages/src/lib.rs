@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    io,
+    io::{self, Write},
     net::Ipv4Addr,
     sync::{
         Arc,
@@ -14,16 +14,20 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    extract::{Path, Query, Request, State},
+    extract::{DefaultBodyLimit, Path, Query, Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::post,
 };
 use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
 use futures_util::stream;
 use serde::Deserialize;
 use tokio::{net::TcpListener, time::sleep};
 use uuid::Uuid;
+
+/// The header that tells callers apart, where an implementation can.
+pub const CALLER: &str = "x-caller";
 
 /// What the pages share.
 #[derive(Debug, Default)]
@@ -52,7 +56,10 @@ pub fn inside() -> Router<Arc<Site>> {
         .route("/stream", post(data_stream))
         .route("/headers", post(headers))
         .route("/large", post(large))
+        .route("/gzip", post(gzip))
         .route("/panic", post(panic))
+        // Who refuses a long request is the layer, or nobody.
+        .layer(DefaultBodyLimit::disable())
 }
 
 /// Serves `guarded`, and the one page outside a layer, on the port of the command line (`--port N`; 0, the default, takes
@@ -158,14 +165,14 @@ async fn data_stream(State(site): Shared, Query(asked): Query<Chunks>, _request:
     site.count_run();
     let run = Uuid::new_v4();
     let data = stream::unfold(0, move |sent| async move {
-        if fail_after.is_some_and(|fail_after| sent >= fail_after) {
-            return Some((Err(io::Error::other("the stream breaks off, as asked")), sent));
-        }
         if sent == chunks {
             return None;
         }
         if sent > 0 {
             sleep(Duration::from_millis(interval_ms)).await;
+        }
+        if fail_after.is_some_and(|fail_after| sent >= fail_after) {
+            return Some((Err(io::Error::other("the stream breaks off, as asked")), sent));
         }
         Some((Ok(Bytes::from(format!("data: {sent} of {run}\n\n"))), sent + 1))
     });
@@ -180,6 +187,8 @@ async fn headers(State(site): Shared) -> Response {
     for (name, value) in [
         ("set-cookie", "a=1; Path=/"),
         ("set-cookie", "b=2; Path=/"),
+        ("link", "</orders/1>; rel=\"self\""),
+        ("link", "</orders>; rel=\"up\""),
         ("x-multi", "one"),
         ("x-multi", "two"),
         ("location", "/orders/1"),
@@ -199,6 +208,16 @@ struct Size {
 async fn large(State(site): Shared, Query(Size { bytes }): Query<Size>, _whole: Bytes) -> Response {
     site.count_run();
     of_type(StatusCode::OK, HeaderValue::from_static("application/octet-stream"), vec![b'x'; bytes])
+}
+
+async fn gzip(State(site): Shared, _whole: Bytes) -> Response {
+    site.count_run();
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    let line = format!("run {}", Uuid::new_v4());
+    let written = compressed.write_all(line.as_bytes()).and_then(|()| compressed.finish());
+    let mut response = text(StatusCode::OK, written.expect("memory takes what is written to it"));
+    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response
 }
 
 async fn panic(State(site): Shared) -> Result<StatusCode, Infallible> {
