@@ -142,6 +142,13 @@ impl Policy {
         Self { uri, ..self }
     }
 
+    /// Whether a request of `method` is looked at: its method is guarded, and it has the key's header (which `has_header`
+    /// is asked for) or is refused without it. All others pass untouched; a door for which a look costs something can
+    /// spare it them.
+    pub fn looks_at(&self, method: &Method, has_header: impl FnOnce(&HeaderName) -> bool) -> bool {
+        self.covers(method) && (self.required || has_header(&self.header))
+    }
+
     pub(crate) fn covers(&self, method: &Method) -> bool {
         self.methods.contains(method)
     }
