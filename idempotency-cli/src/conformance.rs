@@ -1,29 +1,107 @@
 //! `idempotency conformance`: grades a server.
+//!
+//! Ends with 0 when nothing failed and everything could be judged, with 1 when something did or could not, and with 2
+//! when it was asked for what there is not.
 
-use std::process::ExitCode;
+mod options;
+mod progress;
 
-use clap::Args;
-use idempotency_conformance::Suite;
+use std::{
+    fs::File,
+    io::{self, Write},
+    process::ExitCode,
+};
 
-/// Grades a server with the conformance suite of the Idempotency-Key draft.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Where the server is: `http://HOST:PORT`, with the path its pages begin with if they do.
-    #[arg(long, required_unless_present = "list")]
-    url: Option<String>,
-    /// Says which vectors there are, and grades nothing.
-    #[arg(long)]
-    list: bool,
+use idempotency_conformance::{Report, Suite, grade};
+
+use crate::conformance::{
+    options::{Grading, Usage},
+    progress::ProgressLine,
+};
+pub(crate) use options::{Arguments, Form};
+
+const USAGE: u8 = 2;
+
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
+    let ended = if arguments.is_list() { list(&arguments) } else { graded(arguments) };
+    match ended {
+        Ok(code) => code,
+        Err(usage) => {
+            let mut said = format!("idempotency conformance: {usage}");
+            let mut source = std::error::Error::source(&usage);
+            while let Some(error) = source {
+                said.push_str(": ");
+                said.push_str(&error.to_string());
+                source = error.source();
+            }
+            eprintln!("{said}");
+            ExitCode::from(USAGE)
+        }
+    }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let suite = Suite::own();
+fn list(arguments: &Arguments) -> Result<ExitCode, Usage> {
+    let suite = arguments.suite()?;
+    let mut out = io::stdout().lock();
     for vector in &suite.vectors {
-        println!("{}\t{}\t{}", vector.id, vector.kind.as_str(), vector.title);
+        let needs: Vec<_> = vector.requires.iter().map(|needed| needed.as_str()).collect();
+        let section = vector.section.as_deref().unwrap_or("-");
+        let line =
+            [vector.id.as_str(), vector.kind.as_str(), section, &needs.join(","), &vector.title].join("\t");
+        // A reader that has seen enough is no failure.
+        if writeln!(out, "{line}").is_err() {
+            break;
+        }
     }
-    if arguments.list {
-        return ExitCode::SUCCESS;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn graded(arguments: Arguments) -> Result<ExitCode, Usage> {
+    let Grading { target, suite, options, form, out } = arguments.grading()?;
+    // Before anything is sent: who cannot write the report need not wait for it.
+    let file =
+        out.map(|path| File::create(&path).map_err(|source| Usage::Out { path, source })).transpose()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Usage::Runtime)?;
+    let mut line = ProgressLine::new();
+    let report = runtime.block_on(grade(&target, &suite, &options, |progress| line.show(progress)));
+    line.end(&report);
+    if let Some(gone) = &report.gone {
+        eprintln!("idempotency conformance: {gone}; it was not asked any more");
     }
-    eprintln!("idempotency: grading is not built in yet");
-    ExitCode::from(2)
+    let text = form.of(&report);
+    let written = match file {
+        Some(mut file) => file.write_all(text.as_bytes()),
+        None => io::stdout().lock().write_all(text.as_bytes()),
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("idempotency conformance: the report could not be written: {error}");
+            Ok(ExitCode::FAILURE)
+        }
+        _ => Ok(code(&report)),
+    }
+}
+
+fn code(report: &Report) -> ExitCode {
+    if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Form {
+    fn of(self, report: &Report) -> String {
+        match self {
+            Self::Json => report.json(),
+            Self::Markdown => report.markdown(),
+            Self::Junit => report.junit(),
+        }
+    }
+}
+
+impl Arguments {
+    fn suite(&self) -> Result<Suite, Usage> {
+        match self.vectors() {
+            None => Ok(Suite::own()),
+            Some(folder) => Ok(Suite::read(folder)?),
+        }
+    }
 }

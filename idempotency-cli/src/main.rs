@@ -16,11 +16,11 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Conformance(conformance::Arguments),
+    Conformance(Box<conformance::Arguments>),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Conformance(arguments) => conformance::run(&arguments),
+        Command::Conformance(arguments) => conformance::run(*arguments),
     }
 }

@@ -153,11 +153,15 @@ impl From<ForeignExpect> for Expect {
             ForeignBody::Exactly(text) => BodyRule::Exactly(Bytes::Text(text)),
             ForeignBody::Same { same_as } => BodyRule::Rule(BodyShape::SameAs(same_as)),
         });
+        let length = foreign.body_bytes.map(|bytes| BodyRule::Rule(BodyShape::Length(bytes)));
+        let headers = foreign.headers.into_iter().map(|(name, field)| (name, field.into())).collect();
         Self {
             status: Some(StatusRule::One(foreign.status)),
-            headers: foreign.headers.into_iter().map(|(name, field)| (name, field.into())).collect(),
-            body: body.or(foreign.body_bytes.map(|bytes| BodyRule::Rule(BodyShape::Length(bytes)))),
+            headers,
+            body,
             json: foreign.body_json,
+            // One of one: both rules for a body hold.
+            any_of: vec![Self { body: length, ..Self::default() }],
             ..Self::default()
         }
     }

@@ -1,0 +1,159 @@
+//! Grading: every vector in turn, against one target.
+
+mod judge;
+mod render;
+mod stage;
+mod words;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use crate::{
+    report::{Graded, Outcome, Report},
+    suite::Suite,
+    vector::{Capability, Tier, Vector},
+    wire::{Lost, Target},
+};
+use stage::{Stage, Verdict};
+
+/// How a target is graded.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which tiers; none named means all.
+    pub tiers: BTreeSet<Tier>,
+    /// Which vectors, by id; none named means all.
+    pub only: BTreeSet<String>,
+    /// What the target was declared to have.
+    pub capabilities: BTreeSet<Capability>,
+    /// How long the target keeps a completed record. 2 s.
+    pub ttl: Duration,
+    /// How long its claims last without renewal. 1 s.
+    pub lease: Duration,
+    /// How long an answer is waited for. 10 s.
+    pub timeout: Duration,
+    /// The header that holds the key. `Idempotency-Key`.
+    pub header: String,
+    /// How keys are spelled.
+    pub spelling: Spelling,
+    /// The header that says who asks. `Authorization`, which is sent only where a vector is about callers; another one is
+    /// sent with every request.
+    pub caller_header: Option<String>,
+    /// What makes keys differ from those of other gradings; a grading with the same suffix sends the same keys.
+    pub suffix: String,
+    /// The command that kills the target and starts it again.
+    pub restart: Option<String>,
+}
+
+/// How a key is written into its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spelling {
+    /// As a quoted string, which is what the draft says.
+    #[default]
+    Quoted,
+    /// As it is, which is what many callers did before there was a draft.
+    Bare,
+}
+
+/// How far a grading is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The vector that is graded next.
+    pub id: &'a str,
+    /// How many come before it.
+    pub done: usize,
+    /// How many there are.
+    pub all: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            tiers: BTreeSet::new(),
+            only: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            ttl: Duration::from_secs(2),
+            lease: Duration::from_secs(1),
+            timeout: Duration::from_secs(10),
+            header: "Idempotency-Key".to_owned(),
+            spelling: Spelling::default(),
+            caller_header: None,
+            suffix: uuid::Uuid::new_v4().simple().to_string(),
+            restart: None,
+        }
+    }
+}
+
+impl Options {
+    /// Whether a vector is among those to be graded.
+    pub fn chooses(&self, vector: &Vector) -> bool {
+        (self.tiers.is_empty() || self.tiers.contains(&vector.tier))
+            && (self.only.is_empty() || self.only.contains(&vector.id))
+    }
+
+    /// What the vector needs and the target was not declared to have.
+    fn missing(&self, vector: &Vector) -> Vec<&'static str> {
+        let missing = vector.requires.iter().filter(|needed| !self.capabilities.contains(needed));
+        missing.map(|needed| needed.as_str()).collect()
+    }
+}
+
+/// Grades the target with every vector of the suite that the options choose, one after the other.
+///
+/// A target that does not answer at all, before the first vector or any later one, is not asked again: what is left is
+/// an error with that reason.
+pub async fn grade(
+    target: &Target,
+    suite: &Suite,
+    options: &Options,
+    mut progress: impl FnMut(Progress<'_>),
+) -> Report {
+    let vectors: Vec<&Vector> = suite.vectors.iter().filter(|vector| options.chooses(vector)).collect();
+    let mut results = Vec::with_capacity(vectors.len());
+    let mut gone = stage::ask_for_life(target, options).await.err();
+    for (done, vector) in vectors.iter().enumerate() {
+        progress(Progress { id: &vector.id, done, all: vectors.len() });
+        let missing = options.missing(vector);
+        let (outcome, reason) = if !missing.is_empty() {
+            (Outcome::NotApplicable, Some(format!("it needs {}", missing.join(", "))))
+        } else if let Some(lost) = &gone {
+            (Outcome::Error, Some(unreached(target, lost)))
+        } else {
+            let verdict = run(target, vector, options).await;
+            if verdict.lost_an_answer {
+                gone = stage::ask_for_life(target, options).await.err();
+            }
+            (verdict.outcome, verdict.reason)
+        };
+        results.push(Graded::new(vector, outcome, reason));
+    }
+    Report::new(suite, target, options, gone.as_ref().map(|lost| unreached(target, lost)), results)
+}
+
+/// All turns of a vector, up to the first that it does not pass.
+async fn run(target: &Target, vector: &Vector, options: &Options) -> Verdict {
+    for turn in 1..=vector.repeat.max(1) {
+        let mut verdict = Stage::new(target, vector, options, turn).play().await;
+        if verdict.outcome != Outcome::Pass {
+            if vector.repeat > 1 {
+                verdict.reason = verdict.reason.map(|reason| format!("turn {turn}: {reason}"));
+            }
+            return verdict;
+        }
+    }
+    Verdict::pass()
+}
+
+fn unreached(target: &Target, lost: &Lost) -> String {
+    format!("{target}: {}", with_sources(lost))
+}
+
+/// An error and what it came from, in one line.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}

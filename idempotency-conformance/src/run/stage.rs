@@ -1,0 +1,301 @@
+//! One turn of one vector: its steps in order, and the answers that they got.
+
+mod race;
+
+use std::{collections::HashMap, time::Duration};
+
+use serde_json::Value;
+use tokio::{
+    process::Command,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    report::Outcome,
+    run::{Options, judge::Bench, render::render, with_sources, words::Words},
+    vector::{Abort, Asked, Await, Request, Runs, Send, Start, Step, Vector},
+    wire::{Answer, Connection, Lost, Message, Target},
+};
+
+/// How long a target may take to listen again after a restart.
+const RESTART_PATIENCE: Duration = Duration::from_secs(20);
+const RESTART_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a turn showed.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) outcome: Outcome,
+    pub(super) reason: Option<String>,
+    /// Whether a request had no answer, so that the target may be gone.
+    pub(super) lost_an_answer: bool,
+}
+
+impl Verdict {
+    pub(super) fn pass() -> Self {
+        Self { outcome: Outcome::Pass, reason: None, lost_an_answer: false }
+    }
+}
+
+/// Why a turn ends before its steps do.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    /// The target broke what was expected; nothing later makes sense.
+    #[error("{wrong}")]
+    Broken { wrong: String },
+    /// A request has no answer.
+    #[error("{step}")]
+    Lost { step: String, source: Lost },
+    /// The count of runs cannot be read.
+    #[error("the count of runs cannot be read")]
+    NoCount(#[source] CountError),
+    /// The count of runs cannot be set to zero.
+    #[error("POST /reset answered {status}")]
+    NoReset { status: u16 },
+    /// The command that restarts the target failed.
+    #[error("the restart failed: {0}")]
+    Restart(String),
+    /// The vector itself makes no sense.
+    #[error("the vector refers to {0:?}, which is not there")]
+    Dangling(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+enum CountError {
+    #[error("GET /counter")]
+    Lost(#[source] Lost),
+    #[error("GET /counter answered {0}")]
+    Status(u16),
+    #[error("GET /counter answered no JSON object with a number \"count\"")]
+    NoNumber,
+}
+
+/// Whether the target answers anything at all.
+pub(super) async fn ask_for_life(target: &Target, options: &Options) -> Result<(), Lost> {
+    let words = Words::new("life", options, 0);
+    let message = render(&counter(), &words, target, options);
+    Connection::open(target, options.timeout).await?.exchange(&message).await.map(|_| ())
+}
+
+fn counter() -> Request {
+    Request { method: Some("GET".to_owned()), path: "/counter".to_owned(), ..Request::default() }
+}
+
+pub(super) struct Stage<'a> {
+    target: &'a Target,
+    vector: &'a Vector,
+    options: &'a Options,
+    words: Words,
+    /// What the count was when the steps began.
+    before: u64,
+    answers: HashMap<String, Answer>,
+    pending: HashMap<String, JoinHandle<Result<Answer, Lost>>>,
+    connections: HashMap<String, Connection>,
+    wrong: Vec<String>,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(target: &'a Target, vector: &'a Vector, options: &'a Options, turn: u32) -> Self {
+        Self {
+            target,
+            vector,
+            options,
+            words: Words::new(&vector.id, options, turn),
+            before: 0,
+            answers: HashMap::new(),
+            pending: HashMap::new(),
+            connections: HashMap::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    pub(super) async fn play(mut self) -> Verdict {
+        let trouble = self.steps().await.err();
+        for (_, answer) in self.pending.drain() {
+            answer.abort();
+        }
+        let is_error = match &trouble {
+            None | Some(Trouble::Broken { .. }) => false,
+            // In another set's words nothing was judged then.
+            Some(Trouble::Lost { source, .. }) => {
+                self.vector.resets || matches!(source, Lost::Unreachable(_))
+            }
+            Some(_) => true,
+        };
+        let lost_an_answer = matches!(trouble, Some(Trouble::Lost { .. } | Trouble::NoCount(_)));
+        self.wrong.extend(trouble.map(|trouble| with_sources(&trouble)));
+        if self.wrong.is_empty() {
+            return Verdict::pass();
+        }
+        let outcome = if is_error { Outcome::Error } else { Outcome::Fail };
+        Verdict { outcome, reason: Some(self.wrong.join("; ")), lost_an_answer }
+    }
+
+    async fn steps(&mut self) -> Result<(), Trouble> {
+        if self.vector.resets {
+            self.reset().await?;
+        } else {
+            self.before = self.count().await?;
+        }
+        for step in &self.vector.steps {
+            match step {
+                Step::Send(send) => self.send(send).await?,
+                Step::Start(start) => self.start(start).await?,
+                Step::Await(awaited) => self.receive(awaited).await?,
+                Step::Race(race) => self.race(race).await?,
+                Step::Runs(runs) => self.runs(*runs).await?,
+                Step::WaitMs(ms) => sleep(Duration::from_millis(self.words.number(*ms))).await,
+                Step::Restart(_) => self.restart().await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, Send { name, request, expect }: &Send) -> Result<(), Trouble> {
+        let request = self.request(request)?;
+        let message = self.message(request);
+        if let Some(abort) = request.abort {
+            return self.leave(&message, abort).await.map_err(lost(name));
+        }
+        let answer = match &request.connection {
+            None => self.open().await.map_err(lost(name))?.exchange(&message).await,
+            Some(connection) => {
+                let mut open = match self.connections.remove(connection) {
+                    Some(open) => open,
+                    None => self.open().await.map_err(lost(name))?,
+                };
+                let answer = open.exchange(&message).await;
+                self.connections.insert(connection.clone(), open);
+                answer
+            }
+        };
+        let answer = answer.map_err(lost(name))?;
+        self.judge(name, expect, &answer);
+        self.answers.insert(name.clone(), answer);
+        Ok(())
+    }
+
+    /// Sends and goes away.
+    async fn leave(&self, message: &Message, abort: Abort) -> Result<(), Lost> {
+        let mut connection = self.open().await?;
+        match abort {
+            Abort::AfterBytes(bytes) => connection.send_part(message, bytes).await,
+            Abort::AfterMs(ms) | Abort::ResetAfterMs(ms) => {
+                connection.send_part(message, usize::MAX).await?;
+                sleep(Duration::from_millis(self.words.number(ms))).await;
+                if let Abort::ResetAfterMs(_) = abort {
+                    connection.reset();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn start(&mut self, Start { name, request }: &Start) -> Result<(), Trouble> {
+        let message = self.message(self.request(request)?);
+        let mut connection = self.open().await.map_err(lost(name))?;
+        let answer = tokio::spawn(async move { connection.exchange(&message).await });
+        self.pending.insert(name.clone(), answer);
+        Ok(())
+    }
+
+    async fn receive(&mut self, Await { answer: name, expect }: &Await) -> Result<(), Trouble> {
+        let pending = self.pending.remove(name).ok_or_else(|| Trouble::Dangling(name.clone()))?;
+        // It is not aborted while somebody awaits it.
+        let answer = pending.await.map_err(|_| Trouble::Dangling(name.clone()))?.map_err(lost(name))?;
+        self.judge(name, expect, &answer);
+        self.answers.insert(name.clone(), answer);
+        Ok(())
+    }
+
+    async fn runs(&mut self, runs: Runs) -> Result<(), Trouble> {
+        let count = self.count().await?;
+        // A reset by somebody else, or a restart.
+        let ran = count.checked_sub(self.before).unwrap_or(count);
+        match runs {
+            Runs::Exactly(wanted) if ran != wanted => {
+                self.wrong.push(format!("runs: expected {wanted}, got {ran}"));
+            }
+            Runs::AtMost(wanted) if ran > wanted => {
+                self.wrong.push(format!("runs: expected at most {wanted}, got {ran}"));
+            }
+            Runs::Exactly(_) | Runs::AtMost(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn restart(&mut self) -> Result<(), Trouble> {
+        self.connections.clear();
+        let Some(command) = &self.options.restart else {
+            return Err(Trouble::Dangling("--restart".to_owned()));
+        };
+        let ended = Command::new("sh").args(["-c", command]).status().await;
+        match ended {
+            Ok(status) if status.success() => {}
+            Ok(status) => return Err(Trouble::Restart(format!("{command:?} ended with {status}"))),
+            Err(error) => return Err(Trouble::Restart(format!("{command:?}: {error}"))),
+        }
+        let patience = Instant::now() + RESTART_PATIENCE;
+        while let Err(lost) = ask_for_life(self.target, self.options).await {
+            if Instant::now() > patience {
+                return Err(Trouble::Restart(with_sources(&lost)));
+            }
+            sleep(RESTART_PAUSE).await;
+        }
+        Ok(())
+    }
+
+    async fn reset(&mut self) -> Result<(), Trouble> {
+        let request = Request { path: "/reset".to_owned(), is_foreign: true, ..Request::default() };
+        let message = self.message(&request);
+        let answer = async { self.open().await?.exchange(&message).await }.await;
+        let answer = answer.map_err(lost("reset"))?;
+        if !answer.is_success() {
+            return Err(Trouble::NoReset { status: answer.status });
+        }
+        Ok(())
+    }
+
+    async fn count(&self) -> Result<u64, Trouble> {
+        let message = self.message(&counter());
+        let answer = async { self.open().await?.exchange(&message).await }.await;
+        let answer = answer.map_err(|lost| Trouble::NoCount(CountError::Lost(lost)))?;
+        if answer.status != 200 {
+            return Err(Trouble::NoCount(CountError::Status(answer.status)));
+        }
+        let counted: Option<Value> = serde_json::from_slice(&answer.body).ok();
+        let count = counted.and_then(|counted| counted["count"].as_u64());
+        count.ok_or(Trouble::NoCount(CountError::NoNumber))
+    }
+
+    fn request<'b>(&self, asked: &'b Asked) -> Result<&'b Request, Trouble>
+    where
+        'a: 'b,
+    {
+        match asked {
+            Asked::Written(request) => Ok(request),
+            Asked::Named(name) => {
+                self.vector.requests.get(name).ok_or_else(|| Trouble::Dangling(name.clone()))
+            }
+        }
+    }
+
+    fn message(&self, request: &Request) -> Message {
+        render(request, &self.words, self.target, self.options)
+    }
+
+    async fn open(&self) -> Result<Connection, Lost> {
+        Connection::open(self.target, self.options.timeout).await
+    }
+
+    fn judge(&mut self, name: &str, expect: &crate::vector::Expect, answer: &Answer) {
+        let bench = Bench { words: &self.words, earlier: &self.answers };
+        let wrong = bench.judge(expect, answer);
+        self.wrong.extend(wrong.into_iter().map(|wrong| format!("{name}: {wrong}")));
+    }
+}
+
+fn lost(step: &str) -> impl FnOnce(Lost) -> Trouble + use<> {
+    let step = step.to_owned();
+    move |source| Trouble::Lost { step, source }
+}
