@@ -157,8 +157,8 @@ impl Model {
 }
 
 /// The times within the window at which the store may have decided. Where time cannot be stopped, the answer or the
-/// record that was written shows the time exactly; where neither does, any time of the window decides alike, but for a
-/// boundary within it.
+/// record that was written shows the time exactly; where neither does, any time of the window decides alike, but for the
+/// boundaries within it. A busy machine's window may hold more than one.
 fn times(
     input: &Input,
     answer: &Answer,
@@ -171,6 +171,7 @@ fn times(
         return times;
     }
     times.push(window.latest);
+    times.extend(start.into_iter().flat_map(boundaries));
     let before =
         |until: Timestamp, span| Timestamp::from_micros(until.as_micros().saturating_sub(as_micros(span)));
     if let Some(Record { phase: Phase::InFlight { until, .. }, .. }) = start
@@ -192,6 +193,16 @@ fn times(
     }
     times.retain(|now| (window.earliest..=window.latest).contains(now));
     times
+}
+
+/// The times from which a record is something else to those who ask.
+fn boundaries(record: &Record) -> Vec<Timestamp> {
+    match record.phase {
+        Phase::InFlight { until, .. } => vec![until, until.plus(record.retention)],
+        Phase::Completed { until, gone, .. } => vec![until, gone],
+        Phase::Released { until } => vec![until],
+        Phase::InDoubt { .. } => Vec::new(),
+    }
 }
 
 async fn list<S: Store + Inspect>(
