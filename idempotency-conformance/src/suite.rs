@@ -91,7 +91,7 @@ fn unnamed(vector: &Vector) -> Option<&str> {
         Step::Send(send) => vec![&send.request],
         Step::Start(start) => vec![&start.request],
         Step::Race(race) => race.entrants.iter().map(|entrant| &entrant.request).collect(),
-        Step::Await(_) | Step::Runs(_) | Step::WaitMs(_) | Step::Restart(_) => Vec::new(),
+        Step::Await(_) | Step::Runs(_) | Step::Agree(_) | Step::WaitMs(_) | Step::Restart(_) => Vec::new(),
     });
     asked
         .filter_map(|asked| match asked {

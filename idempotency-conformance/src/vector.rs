@@ -93,6 +93,8 @@ pub enum Step {
     Race(Race),
     /// How often a handler ran since the steps began.
     Runs(Runs),
+    /// That answers have one and the same body.
+    Agree(Agree),
     /// A pause, in milliseconds.
     WaitMs(Number),
     /// The target is killed and started again on the same store.
@@ -173,6 +175,14 @@ pub enum Runs {
     Exactly(u64),
     /// No more often.
     AtMost(u64),
+}
+
+/// Answers that must not contradict each other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agree {
+    /// Their names. Those that are not 2xx say nothing.
+    pub answers: Vec<String>,
 }
 
 /// An end and a beginning of the target.

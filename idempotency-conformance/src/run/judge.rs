@@ -139,8 +139,10 @@ impl Bench<'_> {
 /// What is expected of the message as a whole.
 fn marks(expect: &Expect, answer: &Answer) -> Vec<String> {
     let mut wrong = Vec::new();
-    let is_whole = expect.whole.unwrap_or(true);
-    if answer.is_whole != is_whole {
+    let unless_left_open = expect.any_of.is_empty().then_some(true);
+    if let Some(is_whole) = expect.whole.or(unless_left_open)
+        && answer.is_whole != is_whole
+    {
         let (wanted, got) = if is_whole { ("whole", "cut off") } else { ("cut off", "whole") };
         wrong.push(format!("body: expected it {wanted}, got it {got}"));
     }

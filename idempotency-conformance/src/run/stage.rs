@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     report::Outcome,
     run::{Options, judge::Bench, render::render, with_sources, words::Words},
-    vector::{Abort, Asked, Await, Request, Runs, Send, Start, Step, Vector},
+    vector::{Abort, Agree, Asked, Await, Request, Runs, Send, Start, Step, Vector},
     wire::{Answer, Connection, Lost, Message, Target},
 };
 
@@ -143,6 +143,7 @@ impl<'a> Stage<'a> {
                 Step::Start(start) => self.start(start).await?,
                 Step::Await(awaited) => self.receive(awaited).await?,
                 Step::Race(race) => self.race(race).await?,
+                Step::Agree(agree) => self.agree(agree)?,
                 Step::Runs(runs) => self.runs(*runs).await?,
                 Step::WaitMs(ms) => sleep(Duration::from_millis(self.words.number(*ms))).await,
                 Step::Restart(_) => self.restart().await?,
@@ -159,20 +160,30 @@ impl<'a> Stage<'a> {
         }
         let answer = match &request.connection {
             None => self.open().await.map_err(lost(name))?.exchange(&message).await,
-            Some(connection) => {
-                let mut open = match self.connections.remove(connection) {
-                    Some(open) => open,
-                    None => self.open().await.map_err(lost(name))?,
-                };
-                let answer = open.exchange(&message).await;
-                self.connections.insert(connection.clone(), open);
-                answer
-            }
+            Some(connection) => self.exchange_on(connection, &message, request.reconnects).await,
         };
         let answer = answer.map_err(lost(name))?;
         self.judge(name, expect, &answer);
         self.answers.insert(name.clone(), answer);
         Ok(())
+    }
+
+    /// Sends on a connection that has a name, and keeps it.
+    async fn exchange_on(&mut self, name: &str, message: &Message, reconnects: bool) -> Result<Answer, Lost> {
+        let (mut connection, is_new) = match self.connections.remove(name) {
+            Some(open) => (open, false),
+            None => (self.open().await?, true),
+        };
+        let mut answer = connection.exchange(message).await;
+        if let Err(Lost::Closed { received: 0 }) = answer
+            && reconnects
+            && !is_new
+        {
+            connection = self.open().await?;
+            answer = connection.exchange(message).await;
+        }
+        self.connections.insert(name.to_owned(), connection);
+        answer
     }
 
     /// Sends and goes away.
@@ -205,6 +216,23 @@ impl<'a> Stage<'a> {
         let answer = pending.await.map_err(|_| Trouble::Dangling(name.clone()))?.map_err(lost(name))?;
         self.judge(name, expect, &answer);
         self.answers.insert(name.clone(), answer);
+        Ok(())
+    }
+
+    fn agree(&mut self, Agree { answers }: &Agree) -> Result<(), Trouble> {
+        let mut first: Option<(&String, &Answer)> = None;
+        for name in answers {
+            let answer = self.answers.get(name).ok_or_else(|| Trouble::Dangling(name.clone()))?;
+            match first {
+                _ if !answer.is_success() => {}
+                None => first = Some((name, answer)),
+                Some((_, told)) if told.body == answer.body => {}
+                Some((other, _)) => {
+                    self.wrong
+                        .push(format!("{name}: expected the same body as in {other:?}, got another one"));
+                }
+            }
+        }
         Ok(())
     }
 

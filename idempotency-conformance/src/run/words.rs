@@ -36,6 +36,7 @@ impl Words {
     pub(super) fn number(&self, number: Number) -> u64 {
         match number {
             Number::Plain(number) => number,
+            Number::LeaseSeconds => self.lease_ms.div_ceil(1_000),
             Number::OfTtl(percent) => self.ttl_ms.saturating_mul(percent).div_ceil(100),
             Number::OfLease(percent) => self.lease_ms.saturating_mul(percent).div_ceil(100),
         }

@@ -30,7 +30,7 @@ pub struct Expect {
     pub bodiless: bool,
     /// How many fields delimit the body.
     pub framing_fields: Option<usize>,
-    /// Whether the body came to its end as its framing says. True.
+    /// Whether the body came to its end as its framing says. True, unless that is left to `any_of`.
     pub whole: Option<bool>,
     /// The statuses before the last one, such as 100.
     pub interim: Option<Vec<u16>>,

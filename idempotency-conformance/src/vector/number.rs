@@ -1,4 +1,4 @@
-//! A number, or a part of a duration that the server under test was set up with.
+//! A number, or what follows from a duration that the server under test was set up with.
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -11,6 +11,8 @@ pub enum Number {
     OfTtl(u64),
     /// `"250% lease"`: so many hundredths of the lease.
     OfLease(u64),
+    /// `"lease seconds"`: the lease in whole seconds, rounded up.
+    LeaseSeconds,
 }
 
 impl<'de> Deserialize<'de> for Number {
@@ -26,6 +28,9 @@ impl<'de> Deserialize<'de> for Number {
             Written::Plain(number) => return Ok(Self::Plain(number)),
             Written::Part(text) => text,
         };
+        if text == "lease seconds" {
+            return Ok(Self::LeaseSeconds);
+        }
         let unknown =
             || de::Error::custom(format!("{text:?} is neither a number nor a part such as \"125% ttl\""));
         let (percent, whole) = text.split_once("% ").ok_or_else(unknown)?;

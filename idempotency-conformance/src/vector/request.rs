@@ -38,6 +38,8 @@ pub struct Request {
     pub raw: Option<Bytes>,
     /// The name of a connection that further requests use too. A connection of its own.
     pub connection: Option<String>,
+    /// Whether the server may have closed that connection before.
+    pub reconnects: bool,
     /// Where its client leaves without having read an answer.
     pub abort: Option<Abort>,
     /// Whether its key stands among the headers and its texts mean what they say.
