@@ -43,7 +43,7 @@ fn odd(rng: &mut Rng) -> String {
     rng.choice(odd).unwrap().to_owned()
 }
 
-fn field(rng: &mut Rng, name: &str, usual: String) -> String {
+fn field(rng: &mut Rng, name: &str, usual: &str) -> String {
     match rng.u8(..) {
         0..12 => format!("\"{name}\":{}", odd(rng)),
         12..16 => format!("\"x{name}\":{usual}"), // missing
@@ -51,7 +51,7 @@ fn field(rng: &mut Rng, name: &str, usual: String) -> String {
     }
 }
 
-fn object(fields: Vec<String>) -> String {
+fn object(fields: &[String]) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
@@ -60,21 +60,21 @@ fn run(rng: &mut Rng, id: &str) -> String {
     let maybe = |rng: &mut Rng| if rng.bool() { "null".to_owned() } else { rng.u32(900..1_200).to_string() };
     let mode = if rng.bool() { "\"supersede\"" } else { "\"exclusive\"" };
     let (token, seen, wrote) = (rng.u8(1..4), rng.u8(..5), rng.bool());
-    object(vec![
-        field(rng, "runId", format!("\"{id}\"")),
-        field(rng, "token", token.to_string()),
-        field(rng, "mode", mode.to_owned()),
-        time(rng).pipe(|at| field(rng, "startedAt", at)),
-        time(rng).pipe(|at| field(rng, "orderAt", at)),
-        time(rng).pipe(|at| field(rng, "leaseExpiresAt", at)),
-        field(rng, "seenSeq", seen.to_string()),
-        time(rng).pipe(|at| field(rng, "seenAt", at)),
-        maybe(rng).pipe(|at| field(rng, "contextAt", at)),
-        field(rng, "baseSeq", seen.to_string()),
-        maybe(rng).pipe(|at| field(rng, "baseContextAt", at)),
-        field(rng, "wrote", wrote.to_string()),
-        maybe(rng).pipe(|at| field(rng, "endedAt", at)),
-        field(rng, "endReason", "null".to_owned()),
+    object(&[
+        field(rng, "runId", &format!("\"{id}\"")),
+        field(rng, "token", &token.to_string()),
+        field(rng, "mode", mode),
+        time(rng).pipe(|at| field(rng, "startedAt", &at)),
+        time(rng).pipe(|at| field(rng, "orderAt", &at)),
+        time(rng).pipe(|at| field(rng, "leaseExpiresAt", &at)),
+        field(rng, "seenSeq", &seen.to_string()),
+        time(rng).pipe(|at| field(rng, "seenAt", &at)),
+        maybe(rng).pipe(|at| field(rng, "contextAt", &at)),
+        field(rng, "baseSeq", &seen.to_string()),
+        maybe(rng).pipe(|at| field(rng, "baseContextAt", &at)),
+        field(rng, "wrote", &wrote.to_string()),
+        maybe(rng).pipe(|at| field(rng, "endedAt", &at)),
+        field(rng, "endReason", "null"),
         format!("\"xRun\":{}", odd(rng)),
     ])
 }
@@ -83,24 +83,24 @@ fn effect(rng: &mut Rng, key: &str) -> String {
     let status = *rng.choice(["pending", "committed", "failed", "ambiguous"].iter()).unwrap();
     let (attempt, at, seq) = (rng.u8(1..4), rng.u32(900..1_200), rng.u8(..6));
     let run = if rng.bool() { "null".to_owned() } else { format!("\"{}\"", rng.choice(RUNS).unwrap()) };
-    object(vec![
-        field(rng, "key", format!("\"{key}\"")),
-        field(rng, "scope", "\"s\"".to_owned()),
-        field(rng, "intent", format!("\"{}\"", key.split(':').next().unwrap())),
-        field(rng, "status", format!("\"{status}\"")),
-        field(rng, "attempt", attempt.to_string()),
-        field(rng, "attemptId", "\"z\"".to_owned()),
-        field(rng, "runId", run),
-        field(rng, "token", attempt.to_string()),
-        field(rng, "summary", "null".to_owned()),
-        field(rng, "error", "null".to_owned()),
-        field(rng, "createdAt", at.to_string()),
-        field(rng, "claimedAt", at.to_string()),
-        field(rng, "settledAt", if status == "pending" { "null".to_owned() } else { (at + 5).to_string() }),
-        field(rng, "claimSeq", seq.to_string()),
-        field(rng, "settleSeq", seq.to_string()),
-        field(rng, "deadlineAt", (at + 100).to_string()),
-        field(rng, "sent", (attempt > 2).to_string()),
+    object(&[
+        field(rng, "key", &format!("\"{key}\"")),
+        field(rng, "scope", "\"s\""),
+        field(rng, "intent", &format!("\"{}\"", key.split(':').next().unwrap())),
+        field(rng, "status", &format!("\"{status}\"")),
+        field(rng, "attempt", &attempt.to_string()),
+        field(rng, "attemptId", "\"z\""),
+        field(rng, "runId", &run),
+        field(rng, "token", &attempt.to_string()),
+        field(rng, "summary", "null"),
+        field(rng, "error", "null"),
+        field(rng, "createdAt", &at.to_string()),
+        field(rng, "claimedAt", &at.to_string()),
+        field(rng, "settledAt", &if status == "pending" { "null".to_owned() } else { (at + 5).to_string() }),
+        field(rng, "claimSeq", &seq.to_string()),
+        field(rng, "settleSeq", &seq.to_string()),
+        field(rng, "deadlineAt", &(at + 100).to_string()),
+        field(rng, "sent", &(attempt > 2).to_string()),
         format!("\"xEffect\":{}", odd(rng)),
     ])
 }
@@ -112,12 +112,12 @@ fn document(rng: &mut Rng) -> String {
         effects.push(format!("\"tag\":{}", odd(rng)));
     }
     let (seq, token) = (rng.u8(..9), rng.u8(..4));
-    object(vec![
+    object(&[
         "\"v\":1".to_owned(),
-        field(rng, "seq", seq.to_string()),
-        field(rng, "tokenSeq", token.to_string()),
-        format!("\"runs\":{}", object(runs)),
-        format!("\"effects\":{}", object(effects)),
+        field(rng, "seq", &seq.to_string()),
+        field(rng, "tokenSeq", &token.to_string()),
+        format!("\"runs\":{}", object(&runs)),
+        format!("\"effects\":{}", object(&effects)),
         format!("\"xTop\":{}", odd(rng)),
     ])
 }

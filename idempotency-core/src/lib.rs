@@ -12,7 +12,7 @@
 //! |---|---|
 //! | words | [`Key`], [`Operation`], [`Fingerprint`], [`Lease`], [`Outcome`], [`Record`], [`Claim`], [`columns`] |
 //! | law | [`machine`] |
-//! | ports | [`Store`], [`Inspect`], [`clock`] |
+//! | ports | [`Store`], [`Inspect`], [`LedgerStore`], [`clock`] |
 //! | engine | [`Engine`], [`Permit`], [`policy`], [`event`] |
 //! | profiles | [`profile`] |
 
@@ -34,6 +34,7 @@ mod keeper;
 mod key;
 mod lease;
 mod lease_lost;
+mod ledger;
 mod live;
 mod notify;
 mod operation;
@@ -52,6 +53,7 @@ pub use inspect::{Inspect, Select};
 pub use key::{Key, KeyError};
 pub use lease::{Bid, Fence, Holder, Lease, OnLapse};
 pub use lease_lost::LeaseLost;
+pub use ledger::{Folio, LedgerLayout, LedgerStore, Motion, Revision, Sheets};
 pub use notify::{Bells, Notify};
 pub use operation::{Address, Door, Operation, Scope};
 pub use outcome::{Form, Keep, Media, Outcome};

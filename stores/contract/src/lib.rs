@@ -42,6 +42,8 @@
 //! A store whose server is on a network is held to more by [`wire`]: the line between the two is broken in every
 //! place, and what the store says of a call that failed has to be true.
 //!
+//! [`ledger`] grades stores for ledgers of agents, which is another port.
+//!
 //! # Bounds
 //!
 //! The history that is compared with the machine takes 100,000 steps, the one of many holders at once a tenth of that.
@@ -49,6 +51,7 @@
 //! environment variable `STORE_CONTRACT_STEPS` for one run. `STORE_CONTRACT_SEED` replays the seed a failure names.
 
 pub mod faults;
+pub mod ledger;
 pub mod wire;
 
 mod candidate;

@@ -44,15 +44,21 @@
 //! The store reads a clock of its own under its lock: it begins with the host's and goes on steadily, so that setting
 //! the host's clock makes no lease lapse early or late.
 //!
+//! # Ledgers
+//!
+//! [`MemoryLedger`] keeps the ledgers of agents.
+//!
 //! [`purge`]: idempotency_core::Store::purge
 //! [`StoreErrorKind::Full`]: idempotency_core::StoreErrorKind::Full
 //! [`Fate::NotApplied`]: idempotency_core::Fate::NotApplied
 
 mod budget;
 mod builder;
+mod ledger;
 mod shard;
 mod store;
 
 pub use budget::RECORD_BYTES;
 pub use builder::{BoundsError, Builder};
+pub use ledger::MemoryLedger;
 pub use store::MemoryStore;

@@ -57,6 +57,10 @@
 //!
 //! A call that is dropped halfway leaves nothing behind: its transaction rolls back, unless the commit had begun.
 //!
+//! # Ledgers
+//! [`SqliteStore::ledger`] makes two tables more, `idempotency_ledgers` and `idempotency_ledger_sheets`, and keeps the
+//! ledgers of agents in them.
+//!
 //! # Durability
 //! The file is put in WAL mode, which lasts, and every commit is synced (`synchronous = FULL`): a grant or an outcome
 //! that was answered survives a power cut. WAL needs a local file system; on one that cannot do it, opening fails.
@@ -71,6 +75,7 @@
 
 mod builder;
 mod error;
+mod ledger;
 mod row;
 mod schema;
 mod store;
@@ -78,4 +83,5 @@ mod writer;
 
 pub use builder::SqliteStoreBuilder;
 pub use error::{OpenError, SchemaFound};
+pub use ledger::SqliteLedger;
 pub use store::SqliteStore;

@@ -12,7 +12,7 @@ use idempotency_core::{
 use sqlx::SqlitePool;
 
 use crate::{
-    OpenError, SqliteStoreBuilder,
+    OpenError, SqliteLedger, SqliteStoreBuilder,
     error::not_applied,
     row,
     writer::{Writer, read_at, record_at},
@@ -49,6 +49,14 @@ impl SqliteStore {
     /// Starts from the defaults: 1.5 s of patience, the database's clock, absent file and tables created.
     pub const fn builder() -> SqliteStoreBuilder {
         SqliteStoreBuilder::new()
+    }
+
+    /// The ledgers of agents in the same file; their tables are made where they are absent.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the file stays locked or cannot be written.
+    pub async fn ledger(&self) -> Result<SqliteLedger, OpenError> {
+        SqliteLedger::open(self.writer.clone(), self.readers.clone()).await
     }
 
     /// Waits for the calls that run and closes the connections; later calls fail as

@@ -14,7 +14,7 @@ const FLOORS: [(&str, &[&str]); 5] = [
         &["key", "operation", "fingerprint", "lease", "outcome", "record", "claim", "clock", "columns"],
     ),
     ("law", &["machine"]),
-    ("ports", &["store", "inspect", "erased", "notify"]),
+    ("ports", &["store", "inspect", "erased", "notify", "ledger"]),
     (
         "engine",
         &[

@@ -1,0 +1,1 @@
+SELECT head FROM idempotency_ledgers WHERE scope = ?1

@@ -1,0 +1,1 @@
+SELECT sheet FROM idempotency_ledger_sheets WHERE scope = ?1 AND name = ?2

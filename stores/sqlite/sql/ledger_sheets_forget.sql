@@ -1,0 +1,1 @@
+DELETE FROM idempotency_ledger_sheets WHERE scope = ?1
