@@ -18,7 +18,7 @@ use std::{
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse,
     body::MessageBody,
-    dev::{Service, ServiceRequest, ServiceResponse},
+    dev::{Payload, Service, ServiceRequest, ServiceResponse},
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -104,10 +104,12 @@ pub(crate) struct Returned {
     pub(crate) head: Option<HttpResponse<()>>,
 }
 
-/// Runs the handler if that is ordered, to the last byte of its answer.
+/// Runs the handler if that is ordered, to the last byte of its answer. It gets the `connection` in place of a body, where
+/// the request is that of another protocol.
 pub(crate) async fn errand<I, B>(
     inner: Rc<I>,
     request: HttpRequest,
+    connection: Option<Payload>,
     ordered: oneshot::Receiver<Order>,
     returned: Rc<RefCell<Returned>>,
 ) where
@@ -118,7 +120,7 @@ pub(crate) async fn errand<I, B>(
         returned.borrow_mut().request = Some(request);
         return;
     };
-    let request = again(request, asked);
+    let request = again(request, connection, asked);
     let called = AssertUnwindSafe(async { inner.call(request).await }).catch_unwind();
     match called.instrument(span.clone()).await {
         Ok(Ok(response)) => {
@@ -134,7 +136,11 @@ pub(crate) async fn errand<I, B>(
 }
 
 /// The request as it came to the guard, its body now the exchange's.
-fn again(request: HttpRequest, asked: Request<RequestBody<Handed>>) -> ServiceRequest {
+fn again(
+    request: HttpRequest,
+    connection: Option<Payload>,
+    asked: Request<RequestBody<Handed>>,
+) -> ServiceRequest {
     let (mut head, body) = asked.into_parts();
     let mut extensions = request.extensions_mut();
     match head.extensions.remove::<Attempt>() {
@@ -142,7 +148,7 @@ fn again(request: HttpRequest, asked: Request<RequestBody<Handed>>) -> ServiceRe
         None => drop(extensions.remove::<Attempt>()),
     }
     drop(extensions);
-    ServiceRequest::from_parts(request, payload(body))
+    ServiceRequest::from_parts(request, connection.unwrap_or_else(|| payload(body)))
 }
 
 async fn read_out<B: MessageBody>(

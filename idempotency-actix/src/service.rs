@@ -11,9 +11,9 @@
 use std::{cell::RefCell, fmt, rc::Rc, sync::Arc};
 
 use actix_web::{
-    Error,
+    Error, HttpRequest,
     body::{EitherBody, MessageBody},
-    dev::{Service, ServiceRequest, ServiceResponse, forward_ready},
+    dev::{Payload, Service, ServiceRequest, ServiceResponse, forward_ready},
     error::ErrorBadRequest,
     http::header,
 };
@@ -64,6 +64,8 @@ where
             return IdempotencyFuture::passing(self.inner.call(request));
         }
         let (request, payload) = request.into_parts();
+        let (connection, payload) =
+            if is_connection(&request, &payload) { (Some(payload), Payload::None) } else { (None, payload) };
         let (body, arriving) = arriving(payload, declared_length(request.headers()));
         let asked = match convert::request(&request, method, &self.shown, body) {
             Ok(asked) => asked,
@@ -73,7 +75,7 @@ where
         // Called at once: a desk is always ready.
         let exchange = tower_service::Service::call(&mut self.layer.layer(desk), asked);
         let returned = Rc::<RefCell<Returned>>::default();
-        let errand = errand(Rc::clone(&self.inner), request, ordered, Rc::clone(&returned));
+        let errand = errand(Rc::clone(&self.inner), request, connection, ordered, Rc::clone(&returned));
         IdempotencyFuture::guarded(Guarded::new(
             exchange,
             arriving.map(|arriving| Box::pin(arriving) as Local),
@@ -81,6 +83,16 @@ where
             returned,
         ))
     }
+}
+
+/// Whether what actix gives as the payload is the connection itself: of a request that asks for another protocol and has
+/// no body. It would never end.
+fn is_connection(request: &HttpRequest, payload: &Payload) -> bool {
+    let has = |name| request.headers().contains_key(name);
+    request.head().upgrade()
+        && matches!(payload, Payload::H1 { .. })
+        && !has(header::CONTENT_LENGTH)
+        && !has(header::TRANSFER_ENCODING)
 }
 
 fn declared_length(headers: &header::HeaderMap) -> Option<u64> {

@@ -50,12 +50,20 @@ impl Setting {
         Self::new("axum", |_| "memory".to_owned())
     }
 
+    pub(crate) fn actix_memory() -> Self {
+        Self::new("actix", |_| "memory".to_owned())
+    }
+
     pub(crate) fn tower_sqlite() -> Self {
         Self::new("tower", sqlite)
     }
 
     pub(crate) fn axum_sqlite() -> Self {
         Self::new("axum", sqlite)
+    }
+
+    pub(crate) fn actix_sqlite() -> Self {
+        Self::new("actix", sqlite)
     }
 
     /// An axum door on a store behind a network, with a table or a prefix nobody used before.
