@@ -1,0 +1,109 @@
+//! The suite judged: a server that is right passes all of it, and one that is wrong in one way fails every vector that
+//! names that fault.
+
+mod toy;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use idempotency_conformance::{Capability, Graded, Options, Outcome, Suite, grade, vector::Vector};
+use tokio::task::JoinSet;
+use toy::{Fault, serve};
+
+const TTL: Duration = Duration::from_millis(1_000);
+const LEASE: Duration = Duration::from_millis(600);
+/// How many servers are graded at one time.
+const AT_ONCE: usize = 24;
+
+/// Grades a server of its own with one vector.
+async fn graded(vector: Vector, fault: Option<Fault>) -> Graded {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let kill = folder.path().join("kill");
+    let url = serve(fault, TTL, LEASE, kill.clone()).await;
+    let needs_principal = vector.requires.contains(&Capability::Principal);
+    let options = Options {
+        capabilities: Capability::ALL.into_iter().collect(),
+        ttl: TTL,
+        lease: LEASE,
+        timeout: Duration::from_secs(5),
+        caller_header: needs_principal.then(|| "X-Tenant".to_owned()),
+        restart: Some(format!("touch '{0}'; while [ -e '{0}' ]; do sleep 0.01; done", kill.display())),
+        ..Options::default()
+    };
+    let suite = Suite { name: "one".to_owned(), vectors: vec![vector] };
+    let mut report = grade(&url.parse().expect("a URL"), &suite, &options, |_| {}).await;
+    report.results.remove(0)
+}
+
+async fn all_graded(tasks: Vec<(Vector, Option<Fault>)>) -> Vec<(Option<Fault>, Graded)> {
+    let mut waiting = tasks.into_iter();
+    let mut running = JoinSet::new();
+    let mut ended = Vec::new();
+    loop {
+        while running.len() < AT_ONCE
+            && let Some((vector, fault)) = waiting.next()
+        {
+            running.spawn(async move { (fault, graded(vector, fault).await) });
+        }
+        match running.join_next().await {
+            Some(done) => ended.push(done.expect("no grading panics")),
+            None => return ended,
+        }
+    }
+}
+
+fn faults_of(vector: &Vector) -> Vec<Fault> {
+    Fault::ALL
+        .iter()
+        .copied()
+        .filter(|fault| vector.catches.iter().any(|name| name == fault.name()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_right_passes_every_vector() {
+    let tasks = Suite::own().vectors.into_iter().map(|vector| (vector, None)).collect();
+    let wrong: Vec<_> = all_graded(tasks)
+        .await
+        .into_iter()
+        .filter(|(_, graded)| graded.outcome != Outcome::Pass)
+        .map(|(_, graded)| format!("{}: {:?}: {:?}", graded.id, graded.outcome, graded.reason))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fault_is_caught_by_every_vector_that_names_it() {
+    let vectors = Suite::own().vectors;
+    let tasks = vectors
+        .iter()
+        .flat_map(|vector| faults_of(vector).into_iter().map(|fault| (vector.clone(), Some(fault))));
+    let mut table = BTreeMap::<&str, Vec<String>>::new();
+    let mut escaped = Vec::new();
+    for (fault, graded) in all_graded(tasks.collect()).await {
+        let name = fault.unwrap().name();
+        if graded.outcome == Outcome::Fail {
+            println!("{name}: {}: {}", graded.id, graded.reason.as_deref().unwrap_or_default());
+            table.entry(name).or_default().push(graded.id);
+        } else {
+            escaped.push(format!("{name}: {}: {:?}: {:?}", graded.id, graded.outcome, graded.reason));
+        }
+    }
+    for (fault, vectors) in &table {
+        println!("| {fault} | {} |", vectors.join(", "));
+    }
+    assert!(escaped.is_empty(), "{escaped:#?}");
+    let caught: BTreeSet<_> = table.into_keys().collect();
+    let all: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+    assert_eq!(caught, all, "a fault that no vector names");
+}
+
+#[test]
+fn every_vector_names_a_fault_that_there_is() {
+    for vector in Suite::own().vectors {
+        assert!(!vector.catches.is_empty(), "{} was never seen to fail", vector.id);
+        assert_eq!(faults_of(&vector).len(), vector.catches.len(), "{}: {:?}", vector.id, vector.catches);
+    }
+}

@@ -1,0 +1,147 @@
+//! A server that is right, or wrong in exactly one way, over sockets of its own.
+
+mod fault;
+mod http;
+mod key;
+mod layer;
+mod page;
+mod record;
+mod refusal;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::AbortHandle,
+    time::sleep,
+};
+
+pub(crate) use fault::Fault;
+use http::{Head, Reader, Reply, Upload, ms, write};
+use layer::{Before, LIMIT, Layer};
+
+/// How a server is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) fault: Option<Fault>,
+    pub(crate) ttl: Duration,
+    pub(crate) lease: Duration,
+    /// What ends when the server is killed.
+    lives: &'static Lives,
+}
+
+/// Tasks that end when the server is killed.
+#[derive(Debug, Default)]
+struct Lives(Mutex<Vec<AbortHandle>>);
+
+impl Lives {
+    fn add(&self, life: AbortHandle) {
+        let mut lives = self.0.lock().expect("nobody panics with it");
+        lives.retain(|life| !life.is_finished());
+        lives.push(life);
+    }
+
+    fn end(&self) {
+        self.0.lock().expect("nobody panics with it").drain(..).for_each(|life| life.abort());
+    }
+}
+
+impl Setup {
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+}
+
+/// Serves until the test ends. While the file is there it is being killed: it goes when the server is up again.
+pub(crate) async fn serve(fault: Option<Fault>, ttl: Duration, lease: Duration, kill: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it listens"));
+    // One for each server of a test, for as long as the test lives.
+    let lives: &'static Lives = Box::leak(Box::default());
+    let setup = Setup { fault, ttl, lease, lives };
+    let layer = Arc::new(Layer { setup, records: Default::default(), site: Default::default() });
+    let watched = Arc::clone(&layer);
+    tokio::spawn(async move {
+        loop {
+            sleep(ms(10)).await;
+            if kill.exists() {
+                watched.setup.lives.end();
+                watched.records.lock().await.restart(&watched.setup);
+                std::fs::remove_file(&kill).expect("it was there");
+            }
+        }
+    });
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.expect("clients come");
+            let connection = tokio::spawn(connection(stream, Arc::clone(&layer)));
+            layer.setup.lives.add(connection.abort_handle());
+        }
+    });
+    url
+}
+
+async fn connection(stream: TcpStream, layer: Arc<Layer>) {
+    // A socket that cannot be told so is only slower.
+    let _ = stream.set_nodelay(true);
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = Reader::new(reader);
+    while let Some(head) = reader.head().await {
+        let Some(reply) = exchange(&head, &mut reader, &mut writer, &layer).await else { return };
+        let is_bodiless = matches!(reply.status, 204 | 304)
+            || reply.fields.iter().any(|(name, _)| name == "Content-Length");
+        if !write(&mut writer, reply, !is_bodiless).await {
+            return;
+        }
+    }
+}
+
+/// None: the connection ends without an answer.
+async fn exchange(
+    head: &Head,
+    reader: &mut Reader,
+    writer: &mut tokio::net::tcp::OwnedWriteHalf,
+    layer: &Arc<Layer>,
+) -> Option<Reply> {
+    let setup = layer.setup;
+    if head.method == "POST" && head.path() == "/reset" {
+        layer.site.reset();
+        return Some(Reply::empty(204));
+    }
+    let before = layer.before(head);
+    if let Before::Refused(reply) = before {
+        if setup.is(Fault::RefusedBodiesLeft) {
+            return Some(reply);
+        }
+        if head.awaits_continue() || head.length() > LIMIT {
+            return Some(Reply { closes: true, ..reply });
+        }
+        return match reader.body(head, setup.fault).await {
+            Upload::Whole(_) => Some(reply),
+            Upload::Broken | Upload::Corrupt => None,
+        };
+    }
+    if head.awaits_continue() {
+        use tokio::io::AsyncWriteExt;
+        writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
+    }
+    let body = match reader.body(head, setup.fault).await {
+        Upload::Whole(body) => body,
+        Upload::Corrupt => return Some(Reply { closes: true, ..Reply::new(400, "text/plain", "corrupt") }),
+        Upload::Broken => {
+            if let (Before::Guarded(key), true) = (before, setup.is(Fault::ClaimsBeforeTheBody)) {
+                let address = key::address(&key, head, &[], setup.fault);
+                layer.records.lock().await.strand(&address);
+            }
+            return None;
+        }
+    };
+    match before {
+        Before::Guarded(key) => Arc::clone(layer).guard(&key, head.clone(), body, reader.left()).await,
+        Before::Pass | Before::Refused(_) => layer.pass(head, body).await,
+    }
+}
