@@ -1,10 +1,14 @@
 """Installs implementations outside the repository, and starts them."""
 
 import contextlib
+import dataclasses
+import functools
 import os
 import pathlib
 import queue
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +18,7 @@ PATIENCE = 120
 # How long it may take to end, in seconds.
 FAREWELL = 10
 # What this project's own layer is set to: what the suite's capabilities speak of. The header is one that nobody verified.
-OUR_SETTINGS = '{"ttl_ms":2000,"require_key":true,"oversized":"omit_body","scope_header":"X-Caller"}'
+OUR_SETTINGS = '{"ttl_ms":2000,"lease_ms":1000,"require_key":true,"oversized":"omit_body","scope_header":"X-Caller"}'
 
 
 def cache():
@@ -32,8 +36,11 @@ def cargo_build(manifest, package, binary, target, *arguments):
     return target / "debug" / binary
 
 
+@functools.cache
 def of_the_workspace(here, package, binary):
-    """Builds one of this project's own programs, where it is built anyway."""
+    """One of this project's own programs: built where it is built anyway, or found in CONFORMANCE_PROGRAMS."""
+    if "CONFORMANCE_PROGRAMS" in os.environ:
+        return pathlib.Path(os.environ["CONFORMANCE_PROGRAMS"]) / binary
     root = here.parent.parent
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
     return cargo_build(root / "Cargo.toml", package, binary, target)
@@ -104,19 +111,33 @@ def once(home, wanted, installation):
     mark.write_text(wanted)
 
 
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A server that listens."""
+
+    url: str
+    # What it said before that.
+    said: list[str]
+    # A command for a shell that kills it and starts it again where it was.
+    restart: str
+
+
 @contextlib.contextmanager
-def server(command, log):
-    """Runs a server until the end of the block: its address, and what it said before that."""
+def server(words, log):
+    """Runs a server until the end of the block."""
+    words = [str(word) for word in words]
     with open(log, "wb") as errors:
         process = subprocess.Popen(
-            [str(word) for word in [*command, "--port", "0"]],
-            stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, text=True,
+            [*words, "--port", "0"], stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, text=True
         )
     lines = queue.Queue()
     # Reads to the end, so that a server that goes on talking is not held up.
-    threading.Thread(target=lambda: [lines.put(line.strip()) for line in process.stdout] + [lines.put(None)], daemon=True).start()
+    threading.Thread(target=pass_on, args=(process.stdout, lines), daemon=True).start()
+    mark = log.with_suffix(".pid")
+    mark.write_text(str(process.pid))
     try:
-        yield until_it_listens(lines, log)
+        url, said = until_it_listens(lines, log)
+        yield Server(url, said, restart_of(words, url, mark, log))
     finally:
         process.terminate()
         try:
@@ -124,6 +145,22 @@ def server(command, log):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if mark.read_text().strip() != str(process.pid):
+            # The suite started it again, and it is no child of ours.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(mark.read_text()), signal.SIGKILL)
+
+
+def pass_on(stream, lines):
+    for line in stream:
+        lines.put(line.strip())
+    lines.put(None)
+
+
+def restart_of(words, url, mark, log):
+    again = shlex.join([*words, "--port", url.rpartition(":")[2]])
+    mark, log = shlex.quote(str(mark)), shlex.quote(str(log))
+    return f"kill -9 $(cat {mark}); {again} </dev/null >>{log} 2>&1 & echo $! >{mark}"
 
 
 def until_it_listens(lines, log):

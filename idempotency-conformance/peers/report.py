@@ -23,9 +23,10 @@ vector says which it is. What an implementation has no option for does not apply
 """
 
 
-def write(peers, results, out):
-    graded = [(peer, json.loads(path.read_text())) for peer in peers if (path := results / f"{peer.name}.json").exists()]
-    out.write_text(render(graded))
+def graded(peers, results):
+    """The implementations that were graded, each with what was found."""
+    files = [(peer, results / f"{peer.name}.json") for peer in peers]
+    return [(peer, json.loads(path.read_text())) for peer, path in files if path.exists()]
 
 
 def render(graded):
@@ -33,7 +34,7 @@ def render(graded):
     order = sorted(vectors, key=lambda id: (TIERS.index(vectors[id]["tier"]), id))
     sections = [HEAD, summary(graded), matrix(graded, vectors, order)]
     sections += [details(peer, found) for peer, found in graded]
-    return "\n".join(sections)
+    return "\n".join([*sections, links(vectors)])
 
 
 def table(rows):
@@ -71,11 +72,16 @@ def matrix(graded, vectors, order):
 
 
 def section(vector):
-    """The section of the draft with a link, or the kind where there is none."""
+    """The section of the draft, which `links` makes a link, or the kind where there is none."""
     if vector["section"] is None:
         return vector["kind"]
-    link = f"[{vector['section']}]({DRAFT}#section-{vector['section']})"
-    return link if vector["kind"] == "normative" else f"{link}, {vector['kind']}"
+    return f"[{vector['section']}]" if vector["kind"] == "normative" else f"[{vector['section']}], {vector['kind']}"
+
+
+def links(vectors):
+    """Where the sections are."""
+    sections = sorted({vector["section"] for vector in vectors.values() if vector["section"]})
+    return "\n".join(f"[{section}]: {DRAFT}#section-{section}" for section in sections) + "\n"
 
 
 def details(peer, found):

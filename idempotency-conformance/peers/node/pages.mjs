@@ -64,6 +64,12 @@ export function inside(app, site, answered = () => false) {
   app.post("/large", page(large));
   app.post("/gzip", page(gzip));
   app.post("/panic", page(panic));
+  // Express answers another method with 404 on its own.
+  for (const path of ["/echo", "/status/:code", "/slow", "/counter", "/stream", "/headers", "/large", "/gzip", "/panic"]) {
+    app.all(path, (req, res) => {
+      if (!answered(req)) res.status(405).send();
+    });
+  }
 }
 
 /** Text as text and the rest as bytes, as an Express handler sends them. */

@@ -11,6 +11,10 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 
+# The header that tells callers apart, where an implementation can.
+CALLER = "x-caller"
+
+
 class Site:
     """What the pages share."""
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpRequest, HttpResponse, Resource,
+    guard::{self, GuardContext},
     http::{Method, StatusCode, header},
     rt::time::sleep,
     web::{self, Data, Path, Query, ServiceConfig},
@@ -45,6 +46,16 @@ pub fn inside(service: &mut ServiceConfig) {
         .route("/large", web::post().to(large))
         .route("/gzip", web::post().to(gzip))
         .route("/panic", web::post().to(panic));
+}
+
+/// `GET /counter` without a key, beside the layer. A layer that remembers reads as well leaves the suite without its count
+/// of runs.
+pub fn count_beside() -> Resource {
+    let has_no_key = |request: &GuardContext<'_>| !request.head().headers().contains_key("idempotency-key");
+    web::resource("/counter")
+        .guard(guard::Get())
+        .guard(guard::fn_guard(has_no_key))
+        .route(web::get().to(runs))
 }
 
 /// The page outside the layer: starts the count of runs anew.
