@@ -221,27 +221,43 @@ impl<'s> FingerprintBuilder<'s> {
     /// Gives `part` as bytes. A part never given differs from one of no bytes. [`Part::Secret`] is what the fingerprint
     /// was started with, whatever is given here.
     #[must_use]
-    pub fn part(self, part: Part, bytes: &[u8]) -> Self {
-        if bytes.len() > Self::INLINE {
-            let digest = self.hash(bytes);
-            return self.digested(part, Framed::Digest, &digest);
-        }
-        let short = self.short.hash(bytes);
-        self.framed(part, Framed::Bytes, bytes, short)
+    pub fn part(mut self, part: Part, bytes: &[u8]) -> Self {
+        self.add(part, bytes);
+        self
     }
 
     /// Gives `part` as fields, each framed by its length.
     #[must_use]
-    pub fn fields<'a>(self, part: Part, fields: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = self.secret.map_or_else(blake3::Hasher::new, Secret::hasher);
-        for field in fields {
-            hasher.update(&(field.len() as u64).to_le_bytes()).update(field);
-        }
-        self.digested(part, Framed::FieldsDigest, &hasher.finalize())
+    pub fn fields<'a>(mut self, part: Part, fields: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        self.add_fields(part, fields);
+        self
     }
 
     /// The fingerprint of the parts given so far.
     pub fn build(self) -> Fingerprint {
+        self.finish()
+    }
+
+    // Every request makes a fingerprint, and a builder that is handed on by value is copied with each part.
+
+    pub(crate) fn add(&mut self, part: Part, bytes: &[u8]) {
+        if bytes.len() > Self::INLINE {
+            self.frame_digest(part, Framed::Digest, &self.hash(bytes));
+        } else {
+            let short = self.short.hash(bytes);
+            self.frame(part, Framed::Bytes, bytes, short);
+        }
+    }
+
+    pub(crate) fn add_fields<'a>(&mut self, part: Part, fields: impl IntoIterator<Item = &'a [u8]>) {
+        let mut hasher = self.secret.map_or_else(blake3::Hasher::new, Secret::hasher);
+        for field in fields {
+            hasher.update(&(field.len() as u64).to_le_bytes()).update(field);
+        }
+        self.frame_digest(part, Framed::FieldsDigest, &hasher.finalize());
+    }
+
+    pub(crate) fn finish(&self) -> Fingerprint {
         let digest = self.hash(&self.framed);
         let mut parts = self.parts;
         parts[Part::Secret as usize] = self.secret.map_or(0, Secret::tag);
@@ -252,19 +268,18 @@ impl<'s> FingerprintBuilder<'s> {
         self.secret.map_or_else(|| blake3::hash(bytes), |secret| secret.hash(bytes))
     }
 
-    fn digested(self, part: Part, form: Framed, digest: &blake3::Hash) -> Self {
+    fn frame_digest(&mut self, part: Part, form: Framed, digest: &blake3::Hash) {
         let (head, _) = digest.as_bytes().split_first_chunk().expect("a digest is longer than 8 bytes");
-        self.framed(part, form, digest.as_bytes(), u64::from_le_bytes(*head))
+        self.frame(part, form, digest.as_bytes(), u64::from_le_bytes(*head));
     }
 
-    fn framed(mut self, part: Part, form: Framed, bytes: &[u8], short: u64) -> Self {
+    fn frame(&mut self, part: Part, form: Framed, bytes: &[u8], short: u64) {
         if part != Part::Secret {
             let length = u8::try_from(bytes.len()).expect("what is framed is short");
             self.framed.extend_from_slice(&[part as u8, form as u8, length]);
             self.framed.extend_from_slice(bytes);
             self.parts[part as usize] = short;
         }
-        self
     }
 }
 

@@ -33,46 +33,46 @@ pub struct Payload<'a> {
 impl Payload<'_> {
     /// The fingerprint of these parts, keyed by `secret` if there is one.
     pub fn fingerprint(&self, secret: Option<&Secret>) -> Fingerprint {
-        let parts = match secret {
+        let mut parts = match secret {
             None => Fingerprint::builder(),
             Some(secret) => Fingerprint::keyed(secret),
         };
-        let mut parts =
-            parts.part(Part::Method, self.method.as_bytes()).part(Part::Path, self.path.as_bytes());
+        parts.add(Part::Method, self.method.as_bytes());
+        parts.add(Part::Path, self.path.as_bytes());
         if let Some(query) = self.query {
-            parts = parts.part(Part::Query, query.as_bytes());
+            parts.add(Part::Query, query.as_bytes());
         }
         if let Some(value) = self.content_type {
-            parts = parts.part(Part::ContentType, &essence(value));
+            parts.add(Part::ContentType, &essence(value));
         }
         if let Some(value) = self.content_encoding {
-            parts = parts.part(Part::ContentEncoding, &lower(trim_ows(value)));
+            parts.add(Part::ContentEncoding, &lower(trim_ows(value)));
         }
-        parts = fields(parts, Part::Headers, self.headers);
-        parts = fields(parts, Part::Credentials, self.credentials);
-        body(parts, self.body).build()
+        add_fields(&mut parts, Part::Headers, self.headers);
+        add_fields(&mut parts, Part::Credentials, self.credentials);
+        add_body(&mut parts, self.body);
+        parts.finish()
     }
 }
 
 /// Nothing read is nothing set: a part without fields is absent.
-fn fields<'s>(parts: FingerprintBuilder<'s>, part: Part, fields: &[(&str, &[u8])]) -> FingerprintBuilder<'s> {
-    if fields.is_empty() {
-        return parts;
+fn add_fields(parts: &mut FingerprintBuilder<'_>, part: Part, fields: &[(&str, &[u8])]) {
+    if !fields.is_empty() {
+        parts.add_fields(part, fields.iter().flat_map(|(name, value)| [name.as_bytes(), value]));
     }
-    parts.fields(part, fields.iter().flat_map(|(name, value)| [name.as_bytes(), value]))
 }
 
 /// Whatever was read of a body is framed under the name of its reading, so that none passes for another's.
-fn body<'s>(parts: FingerprintBuilder<'s>, content: &BodyContent<'_>) -> FingerprintBuilder<'s> {
+fn add_body(parts: &mut FingerprintBuilder<'_>, content: &BodyContent<'_>) {
     match content {
-        BodyContent::Bytes(bytes) => parts.part(Part::Body, bytes),
-        BodyContent::Unreadable(bytes) => parts.fields(Part::Body, [&b"unreadable"[..], bytes]),
-        BodyContent::Json(text) => parts.fields(Part::Body, [&b"json"[..], text]),
+        BodyContent::Bytes(bytes) => parts.add(Part::Body, bytes),
+        BodyContent::Unreadable(bytes) => parts.add_fields(Part::Body, [&b"unreadable"[..], bytes]),
+        BodyContent::Json(text) => parts.add_fields(Part::Body, [&b"json"[..], text]),
         BodyContent::Multipart(form) => {
-            parts.fields(Part::Body, [&b"multipart"[..]].into_iter().chain(form.iter().copied()))
+            parts.add_fields(Part::Body, [&b"multipart"[..]].into_iter().chain(form.iter().copied()));
         }
-        BodyContent::Own(meaning) => parts.fields(Part::Body, [&b"own"[..], meaning]),
-        BodyContent::LeftOut => parts,
+        BodyContent::Own(meaning) => parts.add_fields(Part::Body, [&b"own"[..], meaning]),
+        BodyContent::LeftOut => {}
     }
 }
 
