@@ -45,9 +45,11 @@ async fn main() -> Result<(), BoxError> {
             crowd::measure(open("few").connect(&url).await?, open("many").connect(&url).await?).await
         }
         ["crowd", "redis"] => {
-            let url = url("REDIS_URL")?;
-            let open = |prefix: &str| RedisStore::builder().prefix(name(prefix));
-            crowd::measure(open("few").connect(&url).await?, open("many").connect(&url).await?).await
+            // In databases of their own: all keys of one stand in one table, whatever their prefixes.
+            let server = url("REDIS_URL")?;
+            let [few, many] = [1, 2].map(|database| format!("{}/{database}", server.trim_end_matches('/')));
+            let open = || RedisStore::builder().prefix(name("crowd"));
+            crowd::measure(open().connect(&few).await?, open().connect(&many).await?).await
         }
         _ => Err(USAGE.into()),
     }
