@@ -10,13 +10,15 @@ use idempotency_core::{
 use tokio::time::timeout;
 use tracing::{Instrument, instrument::WithSubscriber};
 
-use crate::{body::Held, convert::Draft, layer::DoorState};
+use crate::{Protocol, body::Held, convert::Draft, layer::DoorState};
 
 /// A run whose ending is decided and whose body is still on its way.
 #[derive(Debug)]
 pub(crate) struct Closing<S: Store> {
     permit: Permit<S>,
     ending: Ending,
+    /// What reads the ending from the trailers, once they are there.
+    by_trailers: Option<Protocol>,
     draft: Draft,
     door: Arc<DoorState<S>>,
 }
@@ -49,11 +51,16 @@ impl<S: Store> Closing<S> {
         draft: Draft,
         door: Arc<DoorState<S>>,
     ) -> Self {
-        Self { permit, ending, draft, door }
+        Self { permit, ending, by_trailers: None, draft, door }
     }
 
     pub(crate) fn with_ending(self, ending: Ending) -> Self {
         Self { ending, ..self }
+    }
+
+    /// The same, its ending what the trailers say.
+    pub(crate) fn unless_trailers_say(self, protocol: Protocol) -> Self {
+        Self { by_trailers: Some(protocol), ..self }
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -98,10 +105,19 @@ impl<S: Store> Closing<S> {
     }
 
     async fn settle(self, captured: Captured) -> Closed {
-        let Self { permit, ending, draft, door } = self;
+        let Self { permit, ending, by_trailers, draft, door } = self;
+        let on_server_error = door.policy.on_server_error;
+        let ending = match (by_trailers, &captured) {
+            (Some(protocol), Captured::Whole(held)) => {
+                let said =
+                    held.trailers.as_deref().map(|trailers| (protocol.ending)(trailers, on_server_error));
+                said.flatten().unwrap_or(on_server_error.ending())
+            }
+            _ => ending,
+        };
         let ending = match (ending, &captured) {
             // A server error half way through an answer, whose head says otherwise.
-            (Ending::Keep, Captured::Broken) => match door.policy.on_server_error {
+            (Ending::Keep, Captured::Broken) => match on_server_error {
                 OnServerError::Keep => Ending::KeepHead,
                 other => other.ending(),
             },

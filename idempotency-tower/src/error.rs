@@ -12,6 +12,12 @@ use crate::observability::log;
 /// The error of a body whose own error type is hidden.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
+/// The error of a request body that a layer outside this one reads along with: the request is refused with this, and not
+/// with `unreadable-body`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the body is refused: {}", .0.code)]
+pub struct BodyRefused(pub Refusal);
+
 /// What a function of the policy makes of a request; if it panics, nothing is claimed and the request is refused.
 pub(crate) fn caught<T>(function: &'static str, read: impl FnOnce() -> T) -> Result<T, Refusal> {
     catch_unwind(AssertUnwindSafe(read)).map_err(|_| {

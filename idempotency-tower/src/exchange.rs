@@ -21,7 +21,7 @@ use crate::{
     body::{Held, RequestBody, ResponseBody},
     caller::Presence,
     convert::{operation, request},
-    error::BoxError,
+    error::{BodyRefused, BoxError},
     gather::{GatherError, gather},
     layer::DoorState,
     observability::{RequestSpan, log},
@@ -234,10 +234,13 @@ where
     })
 }
 
-/// A limit further out is still a limit; all else is a body that broke off.
+/// A limit further out is still a limit, and a layer's word its word; all else is a body that broke off.
 fn unreadable(error: &BoxError) -> Refusal {
     let mut cause: Option<&(dyn Error + 'static)> = Some(&**error);
     while let Some(error) = cause {
+        if let Some(BodyRefused(refusal)) = error.downcast_ref() {
+            return refusal.clone();
+        }
         if error.is::<LengthLimitError>() {
             return Refusal::new(Code::PayloadTooLarge, "the request body is longer than the service reads");
         }

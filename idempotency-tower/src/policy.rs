@@ -13,7 +13,7 @@ use idempotency_core::{
 };
 
 use self::fingerprint::Fingerprints;
-use crate::{refusal::Render, scope::Callers};
+use crate::{Protocol, refusal::Render, scope::Callers};
 
 pub use builder::PolicyBuilder;
 
@@ -60,6 +60,7 @@ pub struct Policy {
     pub(crate) callers: Callers,
     pub(crate) uri: fn(&Parts) -> &Uri,
     pub(crate) fingerprints: Fingerprints,
+    pub(crate) protocol: Option<Protocol>,
     pub(crate) max_request_bytes: usize,
     pub(crate) max_response_bytes: usize,
     pub(crate) oversized: Oversized,
@@ -89,6 +90,7 @@ impl Default for Policy {
             callers: Callers::ByCredentials(Credentials::default()),
             uri: |parts| &parts.uri,
             fingerprints: Fingerprints::default(),
+            protocol: None,
             max_request_bytes: 1 << 20,
             max_response_bytes: 1 << 20,
             oversized: Oversized::default(),
@@ -140,6 +142,23 @@ impl Policy {
     #[must_use]
     pub fn with_original_uri(self, uri: fn(&Parts) -> &Uri) -> Self {
         Self { uri, ..self }
+    }
+
+    /// The same policy for requests and answers in `protocol`, its refusals in that protocol's words in place of any
+    /// [`render`](PolicyBuilder::render).
+    #[must_use]
+    pub fn speaking(self, protocol: Protocol) -> Self {
+        Self {
+            fingerprints: self.fingerprints.of_meaning(protocol.meaning),
+            render: Some(Arc::new(protocol.refusal)),
+            protocol: Some(protocol),
+            ..self
+        }
+    }
+
+    /// The header that carries the key.
+    pub const fn key_header(&self) -> &HeaderName {
+        &self.header
     }
 
     /// Whether a request of `method` is looked at: its method is guarded, and it has the key's header (which `has_header`

@@ -19,7 +19,7 @@ use tower::util::Oneshot;
 use tower_service::Service;
 
 use crate::{
-    Verdict,
+    Policy, Protocol, Verdict,
     answer::answer,
     body::{RequestBody, ResponseBody},
     caller::Presence,
@@ -126,13 +126,20 @@ where
         Box::pin(fail(permit, door)).await;
         return refuse(&door.policy, &Refusal::panicked());
     };
+    let said = said_of(&head, &door.policy);
     strip_markers(&mut head.headers, &door.policy.replayed_header);
     let lease = permit.lease();
     head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
-    let said = head.extensions.get::<Ending>().copied(); // left where it is, for a layer around this one
-    let ending = said.unwrap_or_else(|| ending_of(head.status.as_u16(), door.policy.on_server_error));
     let draft = Draft::new(&door.policy, head.status, &head.headers);
-    let closing = Closing::new(permit, ending, draft, Arc::clone(door));
+    let closing = match (said, door.policy.protocol) {
+        (None, Some(protocol)) if head.status == StatusCode::OK => {
+            Closing::new(permit, Ending::Keep, draft, Arc::clone(door)).unless_trailers_say(protocol)
+        }
+        (said, _) => {
+            let by_status = || ending_of(head.status.as_u16(), door.policy.on_server_error);
+            Closing::new(permit, said.unwrap_or_else(by_status), draft, Arc::clone(door))
+        }
+    };
     if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return Box::pin(upgrade(head, body, closing)).await;
     }
@@ -142,6 +149,17 @@ where
         }
         _ => Box::pin(streamed(head, body, closing, exact)).await,
     }
+}
+
+/// The ending that the handler says, or a protocol by the head of its answer.
+fn said_of(head: &Parts, policy: &Policy) -> Option<Ending> {
+    // Left where it is, for a layer around this one.
+    let said = head.extensions.get::<Ending>().copied();
+    let is_of_protocol = |_: &Protocol| head.status == StatusCode::OK;
+    said.or_else(|| {
+        let protocol = policy.protocol.filter(is_of_protocol)?;
+        (protocol.ending)(&head.headers, policy.on_server_error)
+    })
 }
 
 fn exact_length(body: &impl Body) -> Result<Option<u64>, Panic> {

@@ -18,7 +18,7 @@ use tower_service::Service;
 use tracing::Instrument;
 
 use crate::{
-    Attempt, ResponseFuture,
+    Attempt, Pass, ResponseFuture,
     body::{RequestBody, ResponseBody},
     caller::{Exchange, Presence},
     error::BoxError,
@@ -45,7 +45,7 @@ impl<I, S: Store> IdempotencyService<I, S> {
     /// The key of a request that is to be guarded; `None` lets it pass.
     fn key<B>(&self, request: &Request<B>) -> Result<Option<Key>, Refusal> {
         let policy = &self.door.policy;
-        if !policy.covers(request.method()) {
+        if !policy.covers(request.method()) || request.extensions().get::<Pass>().is_some() {
             return Ok(None);
         }
         let lines = request.headers().get_all(&policy.header);

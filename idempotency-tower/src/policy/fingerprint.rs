@@ -39,6 +39,15 @@ pub(super) enum Previous {
 }
 
 impl Fingerprints {
+    /// The same, of what `meaning` makes of bodies that nothing else was said about.
+    pub(super) fn of_meaning(self, meaning: fn(&Parts, &Bytes) -> Bytes) -> Self {
+        let body = match self.body {
+            BodyRule::Read(_) => BodyRule::Own(Arc::new(meaning)),
+            chosen => chosen,
+        };
+        Self { body, ..self }
+    }
+
     /// What a request asks, and the same as records from before the current secret have it, where those count too.
     pub(crate) fn take(
         &self,
