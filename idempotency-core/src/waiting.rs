@@ -1,6 +1,6 @@
 //! Claiming with patience: a copy waits for the first run's outcome instead of being told that it runs.
 
-use std::{pin::pin, time::Duration};
+use std::{future::pending, pin::pin, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
@@ -52,6 +52,7 @@ impl<S: Store> Engine<S> {
         mut scout: Scout<'_>,
         deadline: Instant,
     ) -> Result<Claim<Permit<S>>, ClaimError> {
+        let mut seen = true;
         loop {
             match member.flight.stage() {
                 // A claim on its way is not given up when the patience ends: it may be the first.
@@ -61,9 +62,17 @@ impl<S: Store> Engine<S> {
                     }
                 }
                 Stage::Running { .. } => {
-                    let woken = self.wakes.wake(op.address());
+                    let woken = async {
+                        match seen {
+                            true => self.wakes.wake(op.address()).await,
+                            // What woke for a record that cannot be seen would wake for it again at once.
+                            false => pending().await,
+                        }
+                    };
                     match timeout_at(deadline, scout.pause(woken)).await {
-                        Ok(()) if member.flight.stage().is_running() => self.look_for(op, member).await,
+                        Ok(()) if member.flight.stage().is_running() => {
+                            seen = self.look_for(op, member).await
+                        }
                         Ok(()) => {} // told meanwhile
                         Err(_) => return Ok(self.out_of_patience(op, member)),
                     }
@@ -105,16 +114,17 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Looks, and tells the flight what is known now. A look that fails tells nothing: the next one may not.
-    async fn look_for(&self, op: &Operation, member: &Member) {
+    /// Looks, and tells the flight what is known now. A look that fails sees and tells nothing: the next one may not.
+    async fn look_for(&self, op: &Operation, member: &Member) -> bool {
         let look = pin!(self.calls.store.look(op));
         let news = match self.calls.in_time(StoreCall::Look, op.address(), look).await {
             Ok(Claim::InFlight { left }) => Stage::Running { until: Instant::now() + left },
             Ok(Claim::Granted(Vacant)) => Stage::Unknown,
             Ok(verdict) => Stage::Over(verdict),
-            Err(_) => return,
+            Err(_) => return false,
         };
         member.flight.tell(news);
+        true
     }
 
     /// What the flight's end means for one of its members.

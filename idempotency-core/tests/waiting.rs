@@ -277,3 +277,23 @@ async fn a_port_wakes_waiters_before_their_pause_is_over() {
     assert_eq!(begun.elapsed(), Duration::ZERO, "no pause was slept");
     waiting.abort();
 }
+
+/// Says of every record that it may have ended.
+struct Rash;
+
+impl Notify for Rash {
+    async fn ended(&self, _: &Address) {}
+}
+
+/// A record that cannot be read has not ended, and a port may take it for one that has.
+#[tokio::test]
+async fn a_store_that_cannot_say_what_ended_is_not_asked_without_a_pause() {
+    let (store, faults) = Faulty::new(MemoryStore::new());
+    let engine = Engine::new(store, Bounds::default()).woken_by(Rash);
+    let _permit = first(&engine).await;
+    faults.set(Call::Look, Fault::Fails(StoreErrorKind::Corrupt));
+    let waited = wait(&engine, b"1", Duration::from_millis(200)).await.unwrap();
+    assert!(matches!(waited, Ok(Claim::InFlight { .. })), "{waited:?}");
+    // One for the wake, and some after pauses of 50 ms and more.
+    assert!(faults.calls(Call::Look) <= 4, "{} looks", faults.calls(Call::Look));
+}
