@@ -4,7 +4,8 @@
 --
 -- A function, because its statements are prepared when they are first met. In one statement all of them would be at each
 -- fresh grant, and would cost as much again. Each sees what was committed until it begins, not only until the claim did.
-CREATE FUNCTION {claim}(bytea, bytea, bytea, smallint, bigint, bigint, bytea, bigint) RETURNS record
+-- Replaced, because one stays behind when somebody drops its table.
+CREATE OR REPLACE FUNCTION {claim}(bytea, bytea, bytea, smallint, bigint, bigint, bytea, bigint) RETURNS record
 LANGUAGE plpgsql AS $function$
 DECLARE
     now bigint := {now};

@@ -94,10 +94,10 @@ pub(crate) fn lost_a_conflict(error: &sqlx::Error) -> bool {
     matches!(state(error), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
 }
 
-/// Whether the connection can serve another call: the server answered, and not that it takes no writes any more, as one
-/// does that another took the place of.
+/// Whether the connection can serve another call: the server answered, and neither that it takes no writes any more, as
+/// one does that another took the place of, nor that somebody left a failed transaction there.
 pub(crate) fn is_worth_keeping(error: &sqlx::Error) -> bool {
-    is_answer(error) && state(error) != Some(READ_ONLY)
+    is_answer(error) && !matches!(state(error), Some(READ_ONLY | IN_FAILED_TRANSACTION))
 }
 
 /// Whether there is no such table.
@@ -115,6 +115,7 @@ const SERIALIZATION_FAILURE: &str = "40001";
 const STATEMENT_COMPLETION_UNKNOWN: &str = "40003";
 const DEADLOCK_DETECTED: &str = "40P01";
 const READ_ONLY: &str = "25006";
+const IN_FAILED_TRANSACTION: &str = "25P02";
 const UNDEFINED_TABLE: &str = "42P01";
 const UNDEFINED_COLUMN: &str = "42703";
 const UNDEFINED_FUNCTION: &str = "42883";
@@ -168,9 +169,12 @@ fn kind_of(error: &sqlx::Error) -> StoreErrorKind {
         UNDEFINED_TABLE | UNDEFINED_COLUMN | UNDEFINED_FUNCTION | DATATYPE_MISMATCH | INVALID_SCHEMA => {
             StoreErrorKind::Schema
         }
-        READ_ONLY | LOCK_NOT_AVAILABLE | QUERY_CANCELED | CANNOT_CONNECT_NOW | IO_ERROR => {
-            StoreErrorKind::Unavailable
-        }
+        READ_ONLY
+        | IN_FAILED_TRANSACTION
+        | LOCK_NOT_AVAILABLE
+        | QUERY_CANCELED
+        | CANNOT_CONNECT_NOW
+        | IO_ERROR => StoreErrorKind::Unavailable,
         _ if [CONNECTION_EXCEPTION, TRANSACTION_ROLLBACK, INSUFFICIENT_RESOURCES]
             .iter()
             .any(|class| state.starts_with(class)) =>

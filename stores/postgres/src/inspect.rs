@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_millis(25);
 
 impl Inspect for PostgresStore {
     async fn find(&self, address: &Address) -> Result<Option<Record>, StoreError> {
-        let found = self.record_at(&self.statements.record, address).await?;
+        let found = self.record_at(self.lines.deadline(), &self.statements.record, address).await?;
         Ok(found.map(|(record, _)| record))
     }
 
@@ -36,8 +36,8 @@ impl Inspect for PostgresStore {
             Select::InDoubt => &self.statements.list_in_doubt,
         };
         let after = after.map_or(&[][..], |address| address.as_bytes());
-        let page =
-            self.lines.read_all(|| statement.planned_anew().bind(after).bind(i64::from(at_most))).await?;
+        let page = || statement.planned_anew().bind(after).bind(i64::from(at_most));
+        let page = self.lines.read_all(self.lines.deadline(), page).await?;
         page.iter().map(|row| Ok(row::listed(row)?)).collect()
     }
 
@@ -82,8 +82,9 @@ impl Notify for PostgresStore {
         if !self.waking.listen() {
             return rung.await;
         }
-        let wait = || self.statements.wait.query().bind(address.as_bytes().as_slice());
-        match self.lines.ask(wait).await {
+        let wait = self.statements.wait.query().bind(address.as_bytes().to_vec());
+        // An engine gives up each wait after a moment.
+        match self.lines.ask_aside(wait).await {
             Ok(None) => {} // it is not in flight
             Ok(Some(row)) if !row.try_get(0).unwrap_or(true) => {
                 let _ = timeout(SOON, rung).await; // either is a reason to look

@@ -10,7 +10,10 @@ use std::{
 
 use idempotency_core::{Fate, StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, postgres::PgRow};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    sync::oneshot::{self, error::RecvError},
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     error::{failed, is_worth_keeping, lost_a_conflict, not_applied},
@@ -69,8 +72,17 @@ impl Lines {
         self.repeats.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// When a call that begins now ends at the latest, however many statements it is.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
     pub(crate) async fn open(&self) -> Result<Line, sqlx::Error> {
-        timeout(self.patience, self.take()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        self.take_until(self.deadline()).await
+    }
+
+    async fn take_until(&self, deadline: Instant) -> Result<Line, sqlx::Error> {
+        timeout_at(deadline, self.take()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     async fn take(&self) -> Result<Line, sqlx::Error> {
@@ -81,33 +93,59 @@ impl Lines {
     /// time, when it lost against others.
     pub(crate) async fn ask<'v>(
         &self,
+        deadline: Instant,
         statement: impl Fn() -> Bound<'v>,
     ) -> Result<Option<PgRow>, StoreError> {
-        Ok(self.patiently(Answer::Row, statement).await?.pop())
+        Ok(self.patiently(deadline, Answer::Row, statement).await?.pop())
     }
 
     /// The same for a statement that writes nothing.
     pub(crate) async fn read<'v>(
         &self,
+        deadline: Instant,
         statement: impl Fn() -> Bound<'v>,
     ) -> Result<Option<PgRow>, StoreError> {
-        self.ask(statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
+        self.ask(deadline, statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
     }
 
     /// The same for a statement that answers many rows.
     pub(crate) async fn read_all<'v>(
         &self,
+        deadline: Instant,
         statement: impl Fn() -> Bound<'v>,
     ) -> Result<Vec<PgRow>, StoreError> {
-        self.patiently(Answer::Rows, statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
+        let answer = self.patiently(deadline, Answer::Rows, statement).await;
+        answer.map_err(|error| error.with_fate(Fate::NotApplied))
+    }
+
+    /// Sends a statement once, by a task: a caller may go away at any time, and costs no connection by that. Where it
+    /// fails nothing is answered.
+    pub(crate) async fn ask_aside(&self, statement: Bound<'static>) -> Result<Option<PgRow>, RecvError> {
+        let (caller, answer) = oneshot::channel();
+        let lines = self.clone();
+        tokio::spawn(async move {
+            let deadline = lines.deadline();
+            let Ok(mut line) = lines.take_until(deadline).await else { return };
+            if caller.is_closed() {
+                return line.keep();
+            }
+            let sent = AtomicBool::new(false);
+            let rows = lines.send(line.connection(), Answer::Row, statement, &sent);
+            if let Ok(rows) = timeout_at(deadline, rows).await
+                && let Ok(mut rows) = line.leave(rows)
+            {
+                let _ = caller.send(rows.pop()); // unless the caller went away meanwhile
+            }
+        });
+        answer.await
     }
 
     async fn patiently<'v>(
         &self,
+        deadline: Instant,
         answer: Answer,
         statement: impl Fn() -> Bound<'v>,
     ) -> Result<Vec<PgRow>, StoreError> {
-        let deadline = Instant::now() + self.patience;
         let sent = AtomicBool::new(false);
         let answered = timeout_at(deadline, self.repeatedly(answer, statement, &sent, deadline)).await;
         answered.unwrap_or_else(|_| Err(StoreError::new(StoreErrorKind::Unavailable, fate(&sent))))
@@ -125,16 +163,11 @@ impl Lines {
             sent.store(false, Ordering::Relaxed);
             let mut line = self.take().await.map_err(not_applied)?;
             let begun = Instant::now();
-            let error = match self.send(line.connection(), answer, statement(), sent).await {
-                Ok(rows) => {
-                    line.keep();
-                    return Ok(rows);
-                }
+            let answer = self.send(line.connection(), answer, statement(), sent).await;
+            let error = match line.leave(answer) {
+                Ok(rows) => return Ok(rows),
                 Err(error) => error,
             };
-            if is_worth_keeping(&error) {
-                line.keep();
-            }
             // Who waited long for a lock would be cut short the next time, and not know what became of it.
             let in_time = Instant::now() + begun.elapsed() < deadline;
             if !(lost_a_conflict(&error) && in_time && times < TIMES) {
@@ -208,6 +241,14 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
         &mut self.baton.as_mut().expect("a line has its connection until it is kept or dropped").connection
+    }
+
+    /// Leaves the connection to other calls, if what it answered says that it can serve them.
+    fn leave<T>(self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        if answer.as_ref().err().is_none_or(is_worth_keeping) {
+            self.keep();
+        }
+        answer
     }
 
     /// Leaves the connection to other calls.

@@ -10,6 +10,7 @@ use idempotency_core::{
     machine::{self, Step},
 };
 use sqlx::{PgPool, Row, postgres::PgRow};
+use tokio::time::Instant;
 
 use crate::{
     OpenError, PostgresStoreBuilder,
@@ -119,17 +120,23 @@ impl Store for PostgresStore {
                 claim.bind(small(on_lapse_code(bid.on_lapse))).bind(integer(as_micros(bid.retention)));
             claim.bind(term(bid.lease)).bind(previous.as_ref().map(<[u8; 105]>::as_slice)).bind(due)
         };
-        let mut waited = false;
+        let deadline = self.lines.deadline();
+        let mut granted = None;
         for _ in 0..TIMES {
-            let row = self.lines.ask(claim).await?;
+            let row = match (self.lines.ask(deadline, claim).await, granted.take()) {
+                (Ok(row), _) => row,
+                (Err(_), Some(before)) => return Ok(Claim::Granted(before)),
+                (Err(error), None) => return Err(error),
+            };
             match row.map_or(Ok(Claimed::Nothing), |row| Claimed::read(&row, &address))? {
-                // The time of a fresh record is read before its insert, which may wait for another to be undone. The
-                // same claim once more, which changes nothing else, gives it its whole lease.
-                // The time of a fresh record is read before its insert, which may wait for another to be undone. The
-                // same claim once more, which changes nothing else, gives it its whole lease.
-                Claimed::Granted { stood, .. } if stood > WAITED && !waited => waited = true,
-                Claimed::Granted { fence, attempt, .. } => {
-                    return Ok(Claim::Granted(Lease { address, holder: bid.holder, fence, attempt }));
+                Claimed::Granted { fence, attempt, stood } => {
+                    let lease = Lease { address, holder: bid.holder, fence, attempt };
+                    if stood <= WAITED {
+                        return Ok(Claim::Granted(lease));
+                    }
+                    // The time of a fresh record is read before its insert, which may wait for another to be undone. The
+                    // same claim once more, which changes nothing else, gives it its whole lease.
+                    granted = Some(lease);
                 }
                 Claimed::Refused(record, now) => {
                     let Step { write, verdict } = machine::claim(Some(&record), op, bid, now);
@@ -142,11 +149,11 @@ impl Store for PostgresStore {
             }
             self.lines.count_a_repeat();
         }
-        Err(overtaken())
+        granted.map(Claim::Granted).ok_or_else(overtaken)
     }
 
     async fn look(&self, op: &Operation) -> Result<Claim<Vacant>, StoreError> {
-        let found = self.record_at(&self.statements.record, op.address()).await?;
+        let found = self.record_at(self.lines.deadline(), &self.statements.record, op.address()).await?;
         Ok(found.map_or(Claim::Granted(Vacant), |(record, now)| machine::look(Some(&record), op, now)))
     }
 
@@ -210,11 +217,12 @@ impl PostgresStore {
         write: impl Fn() -> Bound<'v>,
         law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
     ) -> Result<(Settled, Flagged), StoreError> {
+        let deadline = self.lines.deadline();
         for _ in 0..TIMES {
-            if let Some(written) = self.lines.ask(&write).await? {
+            if let Some(written) = self.lines.ask(deadline, &write).await? {
                 return Ok((Settled::Applied, is_flagged(&written)));
             }
-            let found = self.record_at(&self.statements.standing, address).await?;
+            let found = self.record_at(deadline, &self.statements.standing, address).await?;
             if let Some(verdict) = explain(found.as_ref(), &law) {
                 return Ok((verdict, false));
             }
@@ -239,15 +247,17 @@ impl PostgresStore {
 
     pub(crate) async fn record_at(
         &self,
+        deadline: Instant,
         statement: &Statement,
         address: &Address,
     ) -> Result<Option<(Record, Timestamp)>, StoreError> {
-        let row = self.lines.read(|| statement.query().bind(address.as_bytes().as_slice())).await?;
+        let row = self.lines.read(deadline, || statement.query().bind(address.as_bytes().as_slice())).await?;
         Ok(row.map(|row| row::record(&row, address)).transpose()?)
     }
 
     async fn purge_batch(&self, at_most: u32) -> Result<Purged, StoreError> {
-        let row = self.lines.ask(|| self.statements.purge.planned_anew().bind(i64::from(at_most))).await?;
+        let purge = || self.statements.purge.planned_anew().bind(i64::from(at_most));
+        let row = self.lines.ask(self.lines.deadline(), purge).await?;
         let count = |column| row.as_ref().and_then(|row| row.try_get::<i64, _>(column).ok()).unwrap_or(0);
         let [looked_at, removed] = [0, 1].map(|column| u32::try_from(count(column)).unwrap_or(at_most));
         Ok(Purged { looked_at, removed })

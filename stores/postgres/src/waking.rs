@@ -136,7 +136,8 @@ async fn tell_all(mut endings: mpsc::Receiver<Address>, lines: Lines, notify: St
     let mut ended = Vec::new();
     while endings.recv_many(&mut ended, TOLD_AT_ONCE).await > 0 {
         let addresses: Vec<String> = ended.drain(..).map(|address| told(&address)).collect();
-        if let Err(error) = lines.read(|| notify.query().bind(&*channel).bind(&addresses)).await {
+        let tell = || notify.query().bind(&*channel).bind(&addresses);
+        if let Err(error) = lines.read(lines.deadline(), tell).await {
             tracing::debug!(kind = error.kind.name(), "who waits on other hosts was not told of endings");
         }
     }

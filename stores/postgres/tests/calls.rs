@@ -15,10 +15,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use idempotency_core::{Bid, Claim, Fate, Notify, Settled, Store, StoreErrorKind};
+use idempotency_core::{Bid, Claim, Fate, Holder, Lease, Notify, Settled, Store, StoreErrorKind};
+use idempotency_services::Server;
+use idempotency_store_contract::wire::{Fault, Proxy};
 use idempotency_store_postgres::PostgresStoreBuilder;
 use scene::{DAY, Database, bid, claim, granted, keep, operation, outcome};
-use tokio::task::JoinSet;
+use sqlx::Executor;
+use tokio::{task::JoinSet, time::timeout};
 
 /// How a store is told to send its statements.
 type Way = fn(PostgresStoreBuilder) -> PostgresStoreBuilder;
@@ -78,6 +81,26 @@ async fn a_record_that_stays_locked_on_a_pool_of_yours_leaves_the_fate_unknown_a
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::Unknown));
     pool.acquire().await.expect("the pool has room for another connection");
     database.run(&mut other, "t", "COMMIT").await;
+}
+
+/// A call may be several statements: why an ending did not count is read by one of its own.
+#[tokio::test]
+async fn a_call_of_several_statements_takes_no_longer_than_one() {
+    let Some(database) = Database::reach() else { return };
+    let proxy = Proxy::before(&Server::Postgres.address().unwrap()).await.unwrap();
+    let url = Server::Postgres.url_at(&proxy.address().to_string()).unwrap();
+    let patience = 10 * SOON;
+    let store = database.builder("t").patience(patience).connections(1).connect(&url).await.unwrap();
+    let somebody_else_s = Lease { holder: Holder::draw(), ..claim(&store, "k").await };
+    let settled = store.complete(&somebody_else_s, &outcome(), keep(DAY)).await.unwrap();
+    assert!(matches!(settled, Settled::Fenced(Some(_))), "{settled:?}");
+    proxy.quiet().await;
+
+    proxy.strike(Fault::Delayed(patience * 2 / 5), ..); // either way
+    let begun = Instant::now();
+    let error = store.complete(&somebody_else_s, &outcome(), keep(DAY)).await.unwrap_err();
+    assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied));
+    assert!(begun.elapsed() < patience * 3 / 2, "it took {:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -147,6 +170,35 @@ async fn a_claim_dropped_at_any_point_leaves_no_transaction_and_its_copy_is_gran
     }
 }
 
+/// An engine waits for a moment and looks, again and again: a slow server must not lose a connection each time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_that_is_given_up_at_any_point_costs_no_connection() {
+    const PROCESS: &str = "SELECT pg_backend_pid()::bigint";
+    let Some(database) = Database::reach() else { return };
+    let pool = database.pool(1, "SELECT 1").await;
+    let store = database.builder("t").open(pool.clone()).await.unwrap();
+    let lease = claim(&store, "k").await;
+    let first = database.number(&mut pool.acquire().await.unwrap(), "t", PROCESS).await;
+    for wait in 0..40 {
+        let _ = timeout(Duration::from_micros(100 * wait), store.ended(&lease.address)).await;
+    }
+    assert_eq!(database.number(&mut pool.acquire().await.unwrap(), "t", PROCESS).await, first);
+}
+
+#[tokio::test]
+async fn a_connection_that_somebody_left_in_a_failed_transaction_costs_one_call() {
+    let Some(database) = Database::reach() else { return };
+    let pool = database.pool(1, "SELECT 1").await;
+    let store = database.builder("t").open(pool.clone()).await.unwrap();
+    let mut left = pool.acquire().await.unwrap();
+    left.execute("BEGIN").await.unwrap();
+    left.execute("SELECT 1 / 0").await.unwrap_err();
+    drop(left);
+    let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
+    assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied), "{error:?}");
+    claim(&store, "k").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn others_get_their_turn_of_a_pool_that_a_store_keeps_busy() {
     let Some(database) = Database::reach() else { return };
@@ -199,7 +251,7 @@ async fn a_store_that_rests_has_given_every_connection_back() {
         tokio::task::yield_now().await;
     }
     claim(&store, "last").await;
-    tokio::time::timeout(LONG, pool.close()).await.expect("a pool is closed without the store");
+    timeout(LONG, pool.close()).await.expect("a pool is closed without the store");
     drop(store);
 }
 

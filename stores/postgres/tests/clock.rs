@@ -126,6 +126,33 @@ async fn a_claim_that_waited_for_an_insert_to_be_undone_has_its_whole_lease() {
     assert_eq!(store.repeats(), 1);
 }
 
+/// The second copy only lengthens the lease: where that fails, the first one was granted all the same.
+#[tokio::test]
+async fn a_claim_that_waited_is_granted_though_its_second_copy_fails() {
+    const REFUSE: &str = "
+        CREATE FUNCTION {s}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no updates'; END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION {s}.refuse()";
+    let Some(database) = Database::reach() else { return };
+    let table = database.table();
+    let store = patient(&database, &table).await;
+    claim(&store, "k").await;
+    let mut other = database.beside().await;
+    let copy = "CREATE TEMPORARY TABLE copy AS SELECT * FROM {t}; DELETE FROM {t}";
+    database.run(&mut other, &table, copy).await;
+    database.run(&mut other, &table, REFUSE).await;
+    database.run(&mut other, &table, "BEGIN; INSERT INTO {t} SELECT * FROM copy").await;
+    let (op, bid) = (operation("k", b"body"), bid());
+    let claim = spawn({
+        let (store, op) = (store.clone(), op.clone());
+        async move { store.claim(&op, &bid).await }
+    });
+    hold(&database, &table, ("", "ROLLBACK"), 1, &mut other).await;
+    let lease = granted(claim.await.unwrap().unwrap());
+    assert_eq!(store.repeats(), 1, "it was sent once more");
+    let record = store.find(op.address()).await.unwrap().unwrap();
+    assert_eq!((record.holder, record.fence), (bid.holder, lease.fence));
+}
+
 #[tokio::test]
 async fn endings_and_renewals_that_waited_count_from_after_the_wait() {
     let Some(database) = Database::reach() else { return };

@@ -157,7 +157,7 @@ async fn nobody_takes_a_run_over_while_a_transaction_holds_its_record() {
     assert_eq!(shop.store.fence_in(&mut transaction, &lease).await.unwrap(), Settled::Applied);
 
     // On connections of its own a claim that wants the record is told soon that it cannot have it.
-    let impatient = shop.database.builder("t").patience(Duration::from_millis(200));
+    let impatient = shop.database.builder("t").patience(Duration::from_secs(2));
     let impatient = impatient.connect(shop.database.url()).await.unwrap();
     let error = impatient.claim(&op, &bid()).await.unwrap_err();
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied), "{error:?}");

@@ -230,3 +230,15 @@ async fn a_table_dropped_under_a_running_store_is_a_schema_error() {
     let error = store.claim(&operation("k", b"body"), &bid()).await.unwrap_err();
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Schema, Fate::NotApplied));
 }
+
+#[tokio::test]
+async fn a_table_that_somebody_dropped_is_made_anew() {
+    let Some(database) = Database::reach() else { return };
+    let (store, table) = database.store().await;
+    claim(&store, "k").await;
+    let mut beside = database.beside().await;
+    database.run(&mut beside, &table, "DROP TABLE {t}").await;
+    let store = database.store_on(&table).await;
+    claim(&store, "k").await;
+    assert_eq!(database.number(&mut beside, &table, VERSIONS).await, 1);
+}
