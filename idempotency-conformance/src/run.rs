@@ -5,15 +5,24 @@ mod render;
 mod stage;
 mod words;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream};
 
 use crate::{
     report::{Graded, Outcome, Report},
     suite::Suite,
-    vector::{Capability, Tier, Vector},
-    wire::{Lost, Target},
+    vector::{Capability, Step, Tier, Vector},
+    wire::Target,
 };
 use stage::{Stage, Verdict};
+
+/// How many vectors run beside each other.
+const BESIDE: usize = 8;
 
 /// How a target is graded.
 #[derive(Debug, Clone)]
@@ -89,6 +98,17 @@ impl Options {
             && (self.only.is_empty() || self.only.contains(&vector.id))
     }
 
+    /// Whether it neither disturbs others nor is disturbed by them, nor is counted with them.
+    fn runs_beside_others(&self, vector: &Vector) -> bool {
+        let is_loud = |step: &Step| matches!(step, Step::Race(_) | Step::Restart(_));
+        // Bytes that are sent as they stand say nothing of how their run is counted.
+        let is_raw = vector.all_requests().any(|request| request.raw.is_some());
+        self.capabilities.contains(&Capability::Counters)
+            && !vector.resets
+            && !is_raw
+            && !vector.steps.iter().any(is_loud)
+    }
+
     /// What the vector needs and the target was not declared to have.
     fn missing(&self, vector: &Vector) -> Vec<&'static str> {
         let missing = vector.requires.iter().filter(|needed| !self.capabilities.contains(needed));
@@ -100,6 +120,8 @@ impl Options {
 ///
 /// A target that does not answer at all, before the first vector or any later one, is not asked again: what is left is
 /// an error with that reason.
+///
+/// Vectors that do not load the server run beside each other where it counts their runs apart.
 pub async fn grade(
     target: &Target,
     suite: &Suite,
@@ -107,25 +129,66 @@ pub async fn grade(
     mut progress: impl FnMut(Progress<'_>),
 ) -> Report {
     let vectors: Vec<&Vector> = suite.vectors.iter().filter(|vector| options.chooses(vector)).collect();
+    let (beside, alone): (Vec<_>, Vec<_>) =
+        (0..vectors.len()).partition(|place| options.runs_beside_others(vectors[*place]));
+    let grading = Grading { target, options, gone: Mutex::default() };
+    grading.look_after_the_target().await;
     let mut results = Vec::with_capacity(vectors.len());
-    let mut gone = stage::ask_for_life(target, options).await.err();
-    for (done, vector) in vectors.iter().enumerate() {
-        progress(Progress { id: &vector.id, done, all: vectors.len() });
-        let missing = options.missing(vector);
+    for (places, at_once) in [(beside, BESIDE), (alone, 1)] {
+        let mut done = results.len();
+        let mut graded = stream::iter(places)
+            .map(|place| {
+                progress(Progress { id: &vectors[place].id, done, all: vectors.len() });
+                done += 1;
+                grading.grade(place, vectors[place])
+            })
+            .buffer_unordered(at_once);
+        while let Some(one) = graded.next().await {
+            results.push(one);
+        }
+    }
+    results.sort_by_key(|(place, _)| *place);
+    let results = results.into_iter().map(|(_, graded)| graded).collect();
+    let gone = grading.gone().clone();
+    Report::new(suite, target, options, gone, results)
+}
+
+/// A target that is being graded.
+struct Grading<'a> {
+    target: &'a Target,
+    options: &'a Options,
+    /// Why it is not asked any more.
+    gone: Mutex<Option<String>>,
+}
+
+impl Grading<'_> {
+    async fn grade(&self, place: usize, vector: &Vector) -> (usize, Graded) {
+        let missing = self.options.missing(vector);
+        let gone = self.gone().clone();
         let (outcome, reason) = if !missing.is_empty() {
             (Outcome::NotApplicable, Some(format!("it needs {}", missing.join(", "))))
-        } else if let Some(lost) = &gone {
-            (Outcome::Error, Some(unreached(target, lost)))
+        } else if gone.is_some() {
+            (Outcome::Error, gone)
         } else {
-            let verdict = run(target, vector, options).await;
+            let verdict = run(self.target, vector, self.options).await;
             if verdict.lost_an_answer {
-                gone = stage::ask_for_life(target, options).await.err();
+                self.look_after_the_target().await;
             }
             (verdict.outcome, verdict.reason)
         };
-        results.push(Graded::new(vector, outcome, reason));
+        (place, Graded::new(vector, outcome, reason))
     }
-    Report::new(suite, target, options, gone.as_ref().map(|lost| unreached(target, lost)), results)
+
+    fn gone(&self) -> MutexGuard<'_, Option<String>> {
+        // Nobody panics with it in hand.
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look_after_the_target(&self) {
+        if let Err(lost) = stage::ask_for_life(self.target, self.options).await {
+            *self.gone() = Some(format!("{}: {}", self.target, with_sources(&lost)));
+        }
+    }
 }
 
 /// All turns of a vector, up to the first that it does not pass.
@@ -140,10 +203,6 @@ async fn run(target: &Target, vector: &Vector, options: &Options) -> Verdict {
         }
     }
     Verdict::pass()
-}
-
-fn unreached(target: &Target, lost: &Lost) -> String {
-    format!("{target}: {}", with_sources(lost))
 }
 
 /// An error and what it came from, in one line.

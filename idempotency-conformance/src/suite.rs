@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::vector::{Asked, Step, Vector};
+use crate::vector::{Asked, Vector};
 
 /// A set of vectors, sorted by tier and id.
 #[derive(Debug, Clone)]
@@ -87,18 +87,11 @@ fn read(path: &Path) -> Result<Vector, SuiteError> {
 
 /// The name of a request that a step wants and the vector does not have.
 fn unnamed(vector: &Vector) -> Option<&str> {
-    let asked = vector.steps.iter().flat_map(|step| match step {
-        Step::Send(send) => vec![&send.request],
-        Step::Start(start) => vec![&start.request],
-        Step::Race(race) => race.entrants.iter().map(|entrant| &entrant.request).collect(),
-        Step::Await(_) | Step::Runs(_) | Step::Agree(_) | Step::WaitMs(_) | Step::Restart(_) => Vec::new(),
+    let mut named = vector.asked().filter_map(|asked| match asked {
+        Asked::Named(name) => Some(name.as_str()),
+        Asked::Written(_) => None,
     });
-    asked
-        .filter_map(|asked| match asked {
-            Asked::Named(name) => Some(name.as_str()),
-            Asked::Written(_) => None,
-        })
-        .find(|name| !vector.requests.contains_key(*name))
+    named.find(|name| !vector.requests.contains_key(*name))
 }
 
 /// Why there is no such set of vectors.

@@ -203,6 +203,29 @@ pub enum Asked {
     Written(Box<Request>),
 }
 
+impl Vector {
+    /// What its steps ask for.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &Asked> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Send(send) => vec![&send.request],
+            Step::Start(start) => vec![&start.request],
+            Step::Race(race) => race.entrants.iter().map(|entrant| &entrant.request).collect(),
+            Step::Await(_) | Step::Runs(_) | Step::Agree(_) | Step::WaitMs(_) | Step::Restart(_) => {
+                Vec::new()
+            }
+        })
+    }
+
+    /// All of its requests, those that steps write out included.
+    pub(crate) fn all_requests(&self) -> impl Iterator<Item = &Request> {
+        let written = self.asked().filter_map(|asked| match asked {
+            Asked::Named(_) => None,
+            Asked::Written(request) => Some(&**request),
+        });
+        self.requests.values().chain(written)
+    }
+}
+
 impl Tier {
     /// All tiers, from the draft outwards.
     pub const ALL: [Self; 3] = [Self::Core, Self::Profile, Self::Attack];

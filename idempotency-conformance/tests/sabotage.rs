@@ -75,6 +75,32 @@ async fn a_server_that_is_right_passes_every_vector() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_counts_runs_apart_is_graded_with_many_vectors_at_one_time() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let url = serve(None, TTL, LEASE, folder.path().join("kill")).await;
+    let without = [Capability::Restart, Capability::Principal];
+    let options = Options {
+        capabilities: Capability::ALL
+            .into_iter()
+            .filter(|capability| !without.contains(capability))
+            .collect(),
+        ttl: TTL,
+        lease: LEASE,
+        ..Options::default()
+    };
+    let mut order = Vec::new();
+    let target = url.parse().expect("a URL");
+    let report = grade(&target, &Suite::own(), &options, |progress| order.push(progress.id.to_owned())).await;
+    let wrong: Vec<_> = report.results.iter().filter(|graded| graded.outcome == Outcome::Fail).collect();
+    assert!(report.is_clean(), "{wrong:#?}");
+    assert_eq!(report.totals.not_applicable, 3);
+    let sorted: Vec<_> = report.results.into_iter().map(|graded| graded.id).collect();
+    assert_ne!(order, sorted, "what is loud comes last");
+    order.sort();
+    assert_eq!(order.len(), sorted.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_fault_is_caught_by_every_vector_that_names_it() {
     let vectors = Suite::own().vectors;
     let tasks = vectors

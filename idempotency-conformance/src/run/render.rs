@@ -34,6 +34,9 @@ pub(super) fn render(request: &Request, words: &Words, target: &Target, options:
     if let Some((name, value)) = caller(request, words, options) {
         line(&name, value.as_bytes());
     }
+    if let Some(count_as) = words.count_as().filter(|_| !request.is_foreign) {
+        line("X-Count-As", count_as.as_bytes());
+    }
     if !request.is_foreign
         && let Some(content_type) = content_type(request)
     {

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::{
     run::Options,
-    vector::{Bytes, Number},
+    vector::{Bytes, Capability, Number},
 };
 
 /// The words of one turn of one vector.
@@ -13,6 +13,7 @@ pub(super) struct Words {
     vector: String,
     suffix: String,
     turn: u32,
+    counts_apart: bool,
     ttl_ms: u64,
     lease_ms: u64,
 }
@@ -24,6 +25,7 @@ impl Words {
             vector: vector.to_owned(),
             suffix: options.suffix.clone(),
             turn,
+            counts_apart: options.capabilities.contains(&Capability::Counters),
             ttl_ms: ms(options.ttl),
             lease_ms: ms(options.lease),
         }
@@ -31,6 +33,11 @@ impl Words {
 
     pub(super) fn suffix(&self) -> &str {
         &self.suffix
+    }
+
+    /// The name that this turn's runs are counted under, where they are counted apart.
+    pub(super) fn count_as(&self) -> Option<String> {
+        self.counts_apart.then(|| self.key("count"))
     }
 
     pub(super) fn number(&self, number: Number) -> u64 {

@@ -22,13 +22,15 @@ pub enum Capability {
     Panic,
     /// `POST /gzip` is there: its handler answers with a compressed body.
     Gzip,
+    /// Runs are counted apart for each value of the field `X-Count-As`, so that vectors may run beside each other.
+    Counters,
     /// `--restart` names a command that kills the server and starts it again on the same store.
     Restart,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ShortTtl,
         Self::ShortLease,
         Self::RequestLimit,
@@ -36,6 +38,7 @@ impl Capability {
         Self::Principal,
         Self::Panic,
         Self::Gzip,
+        Self::Counters,
         Self::Restart,
     ];
 
@@ -49,6 +52,7 @@ impl Capability {
             Self::Principal => "principal",
             Self::Panic => "panic",
             Self::Gzip => "gzip",
+            Self::Counters => "counters",
             Self::Restart => "restart",
         }
     }

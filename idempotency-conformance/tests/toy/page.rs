@@ -1,6 +1,12 @@
 //! The pages of the fixture contract.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use tokio::{sync::mpsc, time::sleep};
 
@@ -11,7 +17,8 @@ const COMPRESSED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03+IM\xd4QH\xc
 
 #[derive(Debug, Default)]
 pub(crate) struct Site {
-    runs: AtomicU64,
+    /// By what the request says it is counted as.
+    runs: Mutex<HashMap<String, u64>>,
     count: AtomicU64,
 }
 
@@ -25,7 +32,7 @@ pub(crate) enum Ran {
 
 impl Site {
     pub(crate) fn reset(&self) {
-        self.runs.store(0, Ordering::SeqCst);
+        self.runs.lock().expect("nobody panics with it").clear();
     }
 
     pub(crate) async fn run(&self, head: &Head, body: Vec<u8>) -> Ran {
@@ -33,14 +40,15 @@ impl Site {
         let known = ["/echo", "/slow", "/counter", "/large", "/stream", "/headers", "/gzip", "/panic"];
         let path = head.path();
         match head.method.as_str() {
-            "GET" if path == "/counter" => return Ran::Answered(self.counted()),
+            "GET" if path == "/counter" => return Ran::Answered(self.counted(head)),
             "PATCH" if path == "/echo" => {}
             "POST" if known.contains(&path) || path.starts_with("/status/") => {}
             _ if known.contains(&path) => return Ran::Nowhere(Reply::new(405, "text/plain", "no")),
             _ => return Ran::Nowhere(Reply::new(404, "text/plain", "nowhere")),
         }
         if is_post {
-            self.runs.fetch_add(1, Ordering::SeqCst);
+            let mut runs = self.runs.lock().expect("nobody panics with it");
+            *runs.entry(head.text("x-count-as").unwrap_or_default()).or_default() += 1;
         }
         let run = self.count.fetch_add(1, Ordering::SeqCst).to_string();
         Ran::Answered(match path {
@@ -72,10 +80,11 @@ impl Site {
         })
     }
 
-    fn counted(&self) -> Reply {
+    fn counted(&self, head: &Head) -> Reply {
         // Another one each time, as a page that is read should be.
         let read = self.count.fetch_add(1, Ordering::SeqCst);
-        let runs = self.runs.load(Ordering::SeqCst);
+        let count_as = head.text("x-count-as").unwrap_or_default();
+        let runs = *self.runs.lock().expect("nobody panics with it").get(&count_as).unwrap_or(&0);
         Reply::new(200, "application/json", format!("{{\"count\":{runs},\"read\":{read}}}"))
     }
 }
