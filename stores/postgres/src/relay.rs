@@ -50,7 +50,7 @@ pub(crate) struct Baton {
 
 impl Relay {
     /// A connection that another call had, or one from the pool, whichever is there first.
-    pub(crate) async fn take(&self, pool: &PgPool) -> Result<Baton, sqlx::Error> {
+    pub(crate) async fn take(self: &Arc<Self>, pool: &PgPool) -> Result<Baton, sqlx::Error> {
         let passed = {
             let mut state = self.state();
             if let Some((baton, _)) = state.resting.pop() {
@@ -64,14 +64,31 @@ impl Relay {
             state.waiting.push_back(pass);
             passed
         };
-        let (mut passed, mut acquired) = (pin!(passed), pin!(pool.acquire()));
+        let (mut passed, mut acquired) = (pin!(passed), pin!(self.acquire(pool)));
         poll_fn(|cx| {
             if let Poll::Ready(Ok(baton)) = passed.as_mut().poll(cx) {
                 return Poll::Ready(Ok(baton));
             }
-            acquired.as_mut().poll(cx).map_ok(|connection| Baton { connection, left: Instant::now() })
+            acquired.as_mut().poll(cx)
         })
         .await
+    }
+
+    /// A connection from the pool. While the pool grows, that may be a new one, and a call that is served sooner by
+    /// another's connection would leave the server with a session begun for nothing: the new one is made all the same,
+    /// and goes to the next call.
+    async fn acquire(self: &Arc<Self>, pool: &PgPool) -> Result<Baton, sqlx::Error> {
+        if pool.size() >= pool.options().get_max_connections() {
+            return Baton::acquire(pool).await;
+        }
+        let (relay, pool) = (Arc::clone(self), pool.clone());
+        let (give, given) = oneshot::channel();
+        tokio::spawn(async move {
+            if let Err(Ok(unwanted)) = give.send(Baton::acquire(&pool).await) {
+                relay.pass(unwanted);
+            }
+        });
+        given.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }
 
     /// Passes on a connection that is ready for another call.
@@ -113,6 +130,10 @@ impl Drop for State {
 }
 
 impl Baton {
+    async fn acquire(pool: &PgPool) -> Result<Self, sqlx::Error> {
+        Ok(Self { connection: pool.acquire().await?, left: Instant::now() })
+    }
+
     /// Gives the connection back to its pool, which asks whether it still lives and would wait for the answer for ever.
     fn give_back(mut self) {
         tokio::spawn(timeout(PATIENCE, async move { self.connection.return_to_pool().await }));

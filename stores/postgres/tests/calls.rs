@@ -20,7 +20,7 @@ use idempotency_services::Server;
 use idempotency_store_contract::wire::{Fault, Proxy};
 use idempotency_store_postgres::PostgresStoreBuilder;
 use scene::{DAY, Database, bid, claim, granted, keep, operation, outcome};
-use sqlx::Executor;
+use sqlx::{Executor, postgres::PgPoolOptions};
 use tokio::{task::JoinSet, time::timeout};
 
 /// How a store is told to send its statements.
@@ -232,6 +232,42 @@ async fn others_get_their_turn_of_a_pool_that_a_store_keeps_busy() {
     let longest = waits.iter().max().unwrap();
     assert!(calls > 10 * waits.len(), "{calls} calls keep no pool busy");
     assert!(*longest < Duration::from_secs(1), "somebody waited {longest:?} for a connection; {calls} calls");
+}
+
+#[tokio::test]
+async fn a_connection_that_was_begun_is_made_and_used_though_its_call_was_served_sooner() {
+    let Some(database) = Database::reach() else { return };
+    let (begun, made) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (begins, makes) = (Arc::clone(&begun), Arc::clone(&made));
+    let pool = PgPoolOptions::new()
+        .max_connections(8)
+        .after_connect(move |connection, _| {
+            begins.fetch_add(1, Ordering::Relaxed);
+            let makes = Arc::clone(&makes);
+            Box::pin(async move {
+                connection.execute("SELECT pg_sleep(0.05)").await?;
+                makes.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+        })
+        .connect(database.url())
+        .await
+        .unwrap();
+    let store = database.builder("t").open(pool.clone()).await.unwrap();
+    let mut callers = JoinSet::new();
+    for caller in 0..16 {
+        let store = store.clone();
+        callers.spawn(async move {
+            for number in 0..20 {
+                claim(&store, &format!("{caller} {number}")).await;
+            }
+        });
+    }
+    callers.join_all().await;
+    pool.close().await; // waits for those that are on their way
+    let [begun, made] = [begun, made].map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(begun, made, "connections were given up half way");
+    assert!((2..=8).contains(&made), "{made} connections");
 }
 
 #[tokio::test]
