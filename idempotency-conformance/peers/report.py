@@ -11,13 +11,14 @@ HEAD = f"""# Conformance of implementations
 What the conformance suite in this folder finds of implementations of the [Idempotency-Key draft]: this project's, others
 as they install from their package registries at pinned versions, and, as a control, the same pages without any layer.
 Each stands behind the same routes in a small application in `peers/`, which sets an implementation as the
-[contract](README.md#the-fixture-contract) needs it where there is an option for it, works around nothing, and says what is unlike
-the defaults; those deviations are listed below.
+[contract](README.md#the-fixture-contract) needs it where there is an option for it, works around nothing, and says what is
+unlike the defaults; those deviations are listed below.
 
 `peers/run NAME` installs, starts and grades one and renders this page; `peers/run` all of them. Results are in
 `peers/results/`. Reading them: the draft mostly says SHOULD, and the suite grades its SHOULDs as if they were MUSTs;
 `profile` vectors are about what the draft leaves open, where an implementation may choose otherwise with good reason; each
-vector says which it is. What an implementation has no option for does not apply, and counts for nothing.
+vector says which it is. A vector that needs a [capability](README.md#the-fixture-contract) which an implementation has no
+option for does not apply to it, and counts for nothing.
 
 [Idempotency-Key draft]: {DRAFT}
 """

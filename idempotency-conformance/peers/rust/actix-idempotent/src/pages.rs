@@ -73,7 +73,7 @@ async fn echo(site: Data<Site>, request: HttpRequest, body: Bytes) -> HttpRespon
     HttpResponse::Created().insert_header((header::CONTENT_TYPE, content_type)).body(body)
 }
 
-async fn status(site: Data<Site>, code: Path<u16>) -> HttpResponse {
+async fn status(site: Data<Site>, code: Path<u16>, _whole: Bytes) -> HttpResponse {
     let code = code.into_inner();
     let status = (200..600).contains(&code).then(|| StatusCode::from_u16(code).ok()).flatten();
     let Some(status) = status else {
@@ -129,7 +129,7 @@ impl Default for Chunks {
     }
 }
 
-async fn data_stream(site: Data<Site>, asked: Query<Chunks>) -> HttpResponse {
+async fn data_stream(site: Data<Site>, asked: Query<Chunks>, _whole: Bytes) -> HttpResponse {
     let Chunks { chunks, interval_ms, fail_after, ct } = asked.into_inner();
     site.count_run();
     let run = Uuid::new_v4();
@@ -148,7 +148,7 @@ async fn data_stream(site: Data<Site>, asked: Query<Chunks>) -> HttpResponse {
     HttpResponse::Ok().insert_header((header::CONTENT_TYPE, ct)).streaming(data)
 }
 
-async fn headers(site: Data<Site>) -> HttpResponse {
+async fn headers(site: Data<Site>, _whole: Bytes) -> HttpResponse {
     site.count_run();
     let mut response = HttpResponse::Created();
     for field in [
@@ -190,7 +190,7 @@ async fn gzip(site: Data<Site>, _whole: Bytes) -> HttpResponse {
         .body(written.expect("memory takes what is written to it"))
 }
 
-async fn panic(site: Data<Site>) -> HttpResponse {
+async fn panic(site: Data<Site>, _whole: Bytes) -> HttpResponse {
     site.count_run();
     panic!("the panic page panics");
 }

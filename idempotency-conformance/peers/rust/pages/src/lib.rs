@@ -115,7 +115,7 @@ async fn echo(State(site): Shared, method: Method, headers: HeaderMap, body: Byt
     )
 }
 
-async fn status(State(site): Shared, Path(code): Path<u16>) -> Response {
+async fn status(State(site): Shared, Path(code): Path<u16>, _whole: Bytes) -> Response {
     let Some(status) = (200..600).contains(&code).then(|| StatusCode::from_u16(code).ok()).flatten() else {
         return text(StatusCode::BAD_REQUEST, "the status is not between 200 and 599");
     };
@@ -169,7 +169,7 @@ impl Default for Chunks {
     }
 }
 
-async fn data_stream(State(site): Shared, Query(asked): Query<Chunks>, _request: Request) -> Response {
+async fn data_stream(State(site): Shared, Query(asked): Query<Chunks>, _whole: Bytes) -> Response {
     let Chunks { chunks, interval_ms, fail_after, ct } = asked;
     let Ok(content_type) = HeaderValue::try_from(ct) else {
         return text(StatusCode::BAD_REQUEST, "the content type cannot be sent");
@@ -193,7 +193,7 @@ async fn data_stream(State(site): Shared, Query(asked): Query<Chunks>, _request:
     response
 }
 
-async fn headers(State(site): Shared) -> Response {
+async fn headers(State(site): Shared, _whole: Bytes) -> Response {
     site.count_run();
     let mut response = json(StatusCode::CREATED, format!(r#"{{"run":"{}"}}"#, Uuid::new_v4()));
     for (name, value) in [
@@ -232,7 +232,7 @@ async fn gzip(State(site): Shared, _whole: Bytes) -> Response {
     response
 }
 
-async fn panic(State(site): Shared) -> Result<StatusCode, Infallible> {
+async fn panic(State(site): Shared, _whole: Bytes) -> Result<StatusCode, Infallible> {
     site.count_run();
     panic!("the panic page panics");
 }
