@@ -22,14 +22,15 @@ impl MySqlStore {
         values: &[Value<'_>],
         law: impl Fn(Option<&Record>, Timestamp) -> Step<Settled>,
     ) -> Result<Settled, StoreError> {
+        let deadline = self.lines.deadline();
         for time in 0..TIMES {
             if time > 0 {
                 self.lines.repeated();
             }
-            if self.lines.ask(|| write.with(values.iter().copied())).await?.matched > 0 {
+            if self.lines.ask(deadline, || write.with(values.iter().copied())).await?.matched > 0 {
                 return Ok(Settled::Applied);
             }
-            let found = self.record_at(address).await?;
+            let found = self.record_at(deadline, address).await?;
             if let Some(verdict) = explain(found.as_ref(), &law) {
                 return Ok(verdict);
             }

@@ -112,7 +112,8 @@ pub(crate) fn not_sent(error: sqlx::Error) -> StoreError {
 /// commits by itself; where no refusal came nobody knows.
 pub(crate) fn sent(error: sqlx::Error) -> StoreError {
     let fate = match number(&error) {
-        Some(ERROR_DURING_COMMIT | SERVER_SHUTDOWN | CONNECTION_KILLED) | None => Fate::Unknown,
+        Some(ERROR_DURING_COMMIT | SERVER_SHUTDOWN | CONNECTION_KILLED | CLIENTS_FIRST..=CLIENTS_LAST)
+        | None => Fate::Unknown,
         Some(_) => Fate::NotApplied,
     };
     StoreError::new(kind_of(&error), fate).with_source(error)
@@ -139,6 +140,7 @@ pub(crate) fn is_worth_keeping(error: &sqlx::Error) -> bool {
                 | READ_ONLY_MODE
                 | NOT_READY
                 | UNKNOWN_STATEMENT
+                | CLIENTS_FIRST..=CLIENTS_LAST
         )
     )
 }
@@ -194,6 +196,9 @@ const READ_ONLY_TRANSACTION: u16 = 1792;
 const READ_ONLY_MODE: u16 = 1836;
 const CONNECTION_KILLED: u16 = 1927;
 const STATEMENT_TIMEOUT: u16 = 1969;
+// Errors of clients, which no server sends: a proxy that lost its server has met one.
+const CLIENTS_FIRST: u16 = 2000;
+const CLIENTS_LAST: u16 = 2999;
 const QUERY_TIMEOUT: u16 = 3024;
 const ROLLED_BACK_DURING_COMMIT: u16 = 3101; // by the others of a group
 const CHECK_VIOLATED: u16 = 3819; // MySQL's
@@ -257,7 +262,8 @@ const fn kind_of_number(number: u16) -> StoreErrorKind {
         | UNKNOWN_STATEMENT
         | TOO_MANY_STATEMENTS
         | NEEDS_PREPARING
-        | ROLLED_BACK_DURING_COMMIT => StoreErrorKind::Unavailable,
+        | ROLLED_BACK_DURING_COMMIT
+        | CLIENTS_FIRST..=CLIENTS_LAST => StoreErrorKind::Unavailable,
         DISK_FULL | TABLE_FULL => StoreErrorKind::Full,
         PACKET_TOO_LARGE | TOO_LONG => StoreErrorKind::TooLarge,
         NO_SUCH_TABLE | UNKNOWN_COLUMN | NO_DEFAULT => StoreErrorKind::Schema,

@@ -8,7 +8,7 @@ use crate::{MySqlStore, ending::ended_with, row, statements::Value};
 
 impl Inspect for MySqlStore {
     async fn find(&self, address: &Address) -> Result<Option<Record>, StoreError> {
-        Ok(self.record_at(address).await?.map(|(record, _)| record))
+        Ok(self.record_at(self.lines.deadline(), address).await?.map(|(record, _)| record))
     }
 
     /// Fails as [`Corrupt`](idempotency_core::StoreErrorKind::Corrupt) where the page holds a record that cannot be read:
@@ -26,7 +26,7 @@ impl Inspect for MySqlStore {
         };
         let after = Value::Bytes(after.map_or(&[], |address| address.as_bytes()));
         let values = [after, Value::Integer(at_most.into())];
-        let page = self.lines.read(|| statement.with(values)).await?;
+        let page = self.lines.read(self.lines.deadline(), || statement.with(values)).await?;
         page.rows.iter().map(|row| Ok(row::record(row)?)).collect()
     }
 

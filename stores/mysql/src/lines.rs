@@ -47,8 +47,13 @@ impl Lines {
         self.repeats.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// When a call that begins now ends at the latest, however many statements it is.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
     pub(crate) async fn open(&self) -> Result<Line, sqlx::Error> {
-        self.open_until(Instant::now() + self.patience).await
+        self.open_until(self.deadline()).await
     }
 
     async fn open_until(&self, deadline: Instant) -> Result<Line, sqlx::Error> {
@@ -58,20 +63,27 @@ impl Lines {
     }
 
     /// [`ask`](Self::ask) for what writes nothing, however it fails.
-    pub(crate) async fn read<'q, E>(&self, statement: impl Fn() -> E) -> Result<Answer, StoreError>
+    pub(crate) async fn read<'q, E>(
+        &self,
+        deadline: Instant,
+        statement: impl Fn() -> E,
+    ) -> Result<Answer, StoreError>
     where
         E: Execute<'q, MySql> + 'q,
     {
-        self.ask(statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
+        self.ask(deadline, statement).await.map_err(|error| error.with_fate(Fate::NotApplied))
     }
 
     /// Sends what `statement` makes on a connection of its own and reads the whole answer; once more, while there is
     /// time, when it lost against others.
-    pub(crate) async fn ask<'q, E>(&self, statement: impl Fn() -> E) -> Result<Answer, StoreError>
+    pub(crate) async fn ask<'q, E>(
+        &self,
+        deadline: Instant,
+        statement: impl Fn() -> E,
+    ) -> Result<Answer, StoreError>
     where
         E: Execute<'q, MySql> + 'q,
     {
-        let deadline = Instant::now() + self.patience;
         let mut times = 1;
         loop {
             let mut line = self.open_until(deadline).await.map_err(not_sent)?;

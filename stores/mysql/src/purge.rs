@@ -35,13 +35,15 @@ impl MySqlStore {
 
     /// Removes what is due, at most a batch.
     async fn purge_batch(&self, at_most: u32) -> Result<Purged, StoreError> {
-        let due = self.lines.read(|| self.statements.due.with([Value::Integer(at_most.into())])).await?;
+        let deadline = self.lines.deadline();
+        let due = || self.statements.due.with([Value::Integer(at_most.into())]);
+        let due = self.lines.read(deadline, due).await?;
         let addresses: Vec<&[u8]> = due.rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
         let found = u32::try_from(addresses.len()).unwrap_or(at_most);
         if found == 0 {
             return Ok(Purged { found, removed: 0 });
         }
-        let done = self.lines.ask(|| self.statements.remove.listing(&addresses)).await?;
+        let done = self.lines.ask(deadline, || self.statements.remove.listing(&addresses)).await?;
         Ok(Purged { found, removed: u32::try_from(done.matched).unwrap_or(at_most) })
     }
 }

@@ -10,6 +10,7 @@ use idempotency_core::{
     machine::{self, Step},
 };
 use sqlx::MySqlPool;
+use tokio::time::Instant;
 
 use crate::{
     MySqlStoreBuilder, OpenError,
@@ -117,12 +118,13 @@ impl Store for MySqlStore {
             lease,
             lease,
         ];
+        let deadline = self.lines.deadline();
         let mut granted = None;
         for time in 0..TIMES {
             if time > 0 {
                 self.lines.repeated();
             }
-            let (record, now) = match (self.claimed(op, &values).await, granted.take()) {
+            let (record, now) = match (self.claimed(deadline, op, &values).await, granted.take()) {
                 (Ok(Some(found)), _) => found,
                 (Ok(None), _) => continue, // it was granted, and is over and removed already
                 (Err(_), Some(before)) => return Ok(before),
@@ -143,7 +145,7 @@ impl Store for MySqlStore {
     }
 
     async fn look(&self, op: &Operation) -> Result<Claim<Vacant>, StoreError> {
-        let found = self.record_at(op.address()).await?;
+        let found = self.record_at(self.lines.deadline(), op.address()).await?;
         Ok(found.map_or(Claim::Granted(Vacant), |(record, now)| machine::look(Some(&record), op, now)))
     }
 
@@ -191,30 +193,34 @@ impl MySqlStore {
     /// Sends a claim. What stands at its address afterwards, or nothing if it was removed since.
     async fn claimed(
         &self,
+        deadline: Instant,
         op: &Operation,
         values: &[Value<'_>; 10],
     ) -> Result<Option<(Record, Timestamp)>, StoreError> {
         let answer = match self.claims {
-            Claims::Returning => self.lines.ask(|| self.statements.claim_returning.with(*values)).await,
+            Claims::Returning => {
+                self.lines.ask(deadline, || self.statements.claim_returning.with(*values)).await
+            }
             Claims::ThenRead => {
                 let address = Value::Bytes(op.address().as_bytes());
                 let values = || values.iter().copied().chain([address]);
-                self.lines.ask(|| self.statements.claim_then_record.spelt(values())).await
+                self.lines.ask(deadline, || self.statements.claim_then_record.spelt(values())).await
             }
         };
         if matches!(&answer, Err(error) if error.kind == StoreErrorKind::Corrupt) {
             // MariaDB checks a record that a claim met and leaves alone. Reading it tells what is wrong with it.
-            self.record_at(op.address()).await?;
+            self.record_at(deadline, op.address()).await?;
         }
         Ok(read(&answer?)?)
     }
 
     pub(crate) async fn record_at(
         &self,
+        deadline: Instant,
         address: &Address,
     ) -> Result<Option<(Record, Timestamp)>, StoreError> {
         let address = Value::Bytes(address.as_bytes());
-        Ok(read(&self.lines.read(|| self.statements.record.with([address])).await?)?)
+        Ok(read(&self.lines.read(deadline, || self.statements.record.with([address])).await?)?)
     }
 
     pub(crate) fn ring(&self, address: &Address) {

@@ -9,12 +9,14 @@ use std::{
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use idempotency_core::{Claim, Fate, Media, Outcome, Settled, Store, StoreErrorKind};
+use idempotency_core::{Claim, Fate, Holder, Lease, Media, Outcome, Settled, Store, StoreErrorKind};
+use idempotency_services::Server;
+use idempotency_store_contract::wire::{Fault, Proxy};
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, run};
+use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, outcome, run};
 use sqlx::{AssertSqlSafe, mysql::MySqlPoolOptions};
 
 /// Polls `future` at most `polls` times, then drops it. Whether it ended by itself.
@@ -116,7 +118,7 @@ async fn a_call_that_gets_no_answer_in_time_may_have_been_applied() {
     let lease = claim(&store, "k").await;
     let mut other = database.beside().await;
     run(&mut other, &table, "BEGIN; SELECT * FROM {t} FOR UPDATE").await;
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let error = store.renew(&lease, DAY).await.unwrap_err();
     assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::Unknown), "{error:?}");
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
@@ -141,4 +143,25 @@ async fn a_call_that_gets_no_connection_in_time_was_not_applied() {
     }
     drop(only);
     assert_eq!(store.renew(&lease, DAY).await.unwrap(), Settled::Applied);
+}
+
+/// A call may be several statements: why an ending did not count is read by one of its own.
+#[tokio::test]
+async fn a_call_of_several_statements_takes_no_longer_than_one() {
+    let Some(database) = Database::reach() else { return };
+    let proxy = Proxy::before(&Server::MySql.address().unwrap()).await.unwrap();
+    let url = Server::MySql.url_at(&proxy.address().to_string()).unwrap();
+    let patience = Duration::from_secs(2);
+    let store = MySqlStore::builder().table(database.table()).patience(patience).connections(1);
+    let store = store.connect(&url).await.unwrap();
+    let somebody_else_s = Lease { holder: Holder::draw(), ..claim(&store, "k").await };
+    let settled = store.complete(&somebody_else_s, &outcome(), keep(DAY)).await.unwrap();
+    assert!(matches!(settled, Settled::Fenced(Some(_))), "{settled:?}");
+    proxy.quiet().await;
+
+    proxy.strike(Fault::Delayed(patience * 2 / 5), ..); // either way
+    let begun = Instant::now();
+    let error = store.complete(&somebody_else_s, &outcome(), keep(DAY)).await.unwrap_err();
+    assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied));
+    assert!(begun.elapsed() < patience * 3 / 2, "it took {:?}", begun.elapsed());
 }
