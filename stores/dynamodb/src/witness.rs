@@ -15,6 +15,7 @@ use std::{
 use aws_sdk_dynamodb::{
     config::{
         ConfigBag, Intercept, RuntimeComponents,
+        http::HttpResponse,
         interceptors::{
             BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
             FinalizerInterceptorContextRef,
@@ -88,9 +89,7 @@ impl Intercept for Witness {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let sent = self.0.sent.lock().unwrap_or_else(PoisonError::into_inner).to_owned();
-        let headers = context.response().headers();
-        // Something in between that answers in the service's place has a clock of its own.
-        let date = headers.get("date").filter(|_| headers.get(REQUEST_ID).is_some());
+        let date = context.response().headers().get("date").filter(|_| is_of_the_service(context.response()));
         let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
         if let (Some(sent), Some(date)) = (sent, date) {
             self.0.clock.saw(date.secs(), sent, self.0.clock.host_now());
@@ -106,13 +105,20 @@ impl Intercept for Witness {
     ) -> Result<(), BoxError> {
         let was_sent = self.0.note_sent(None).is_some();
         let Some(Err(error)) = context.output_or_error() else { return Ok(()) };
-        let refused = error.is_operation_error()
-            && context.response().is_some_and(|response| REFUSALS.contains(&response.status().as_u16()));
+        let refuses = |response: &HttpResponse| {
+            is_of_the_service(response) && REFUSALS.contains(&response.status().as_u16())
+        };
+        let refused = error.is_operation_error() && context.response().is_some_and(refuses);
         if was_sent && (refused || error.as_connector_error().is_some_and(never_left)) {
             self.0.open.fetch_sub(1, Ordering::SeqCst);
         }
         Ok(())
     }
+}
+
+/// Whether nobody in between answered in the service's place, who has a clock of his own and knows nothing of the write.
+fn is_of_the_service(response: &HttpResponse) -> bool {
+    response.headers().get(REQUEST_ID).is_some()
 }
 
 /// Whether a request certainly did not leave this host: there was no connection, or it was no request.

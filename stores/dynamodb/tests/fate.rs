@@ -25,6 +25,9 @@ use tokio::{
 /// Long enough for a busy machine to answer in half of it.
 const PATIENCE: Duration = Duration::from_secs(4);
 
+/// What every answer of the service bears.
+const REQUEST_ID: &str = "x-amzn-RequestId";
+
 /// How the service answers one request.
 #[derive(Debug, Clone)]
 enum Answer {
@@ -32,6 +35,8 @@ enum Answer {
     Says(u16, String),
     /// That nothing is there, without the header of this name.
     OmitsHeader(&'static str),
+    /// Somebody in between answers with this status.
+    IsIntercepted(u16),
     /// With a part of a body.
     Breaks,
     /// It ends the connection.
@@ -42,7 +47,7 @@ enum Answer {
     Leaves,
 }
 
-use Answer::{Breaks, Hangs, Leaves, OmitsHeader, Says, Sleeps};
+use Answer::{Breaks, Hangs, IsIntercepted, Leaves, OmitsHeader, Says, Sleeps};
 
 fn told(status: u16, code: &str) -> Answer {
     Says(status, format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"no"}}"#))
@@ -71,6 +76,7 @@ async fn service(answers: Vec<Answer>) -> String {
             match answers.get(nth).or(answers.last()).unwrap() {
                 Says(status, body) => reply(&mut stream, *status, body, "", body.len()).await,
                 OmitsHeader(name) => reply(&mut stream, 200, "{}", name, 2).await,
+                IsIntercepted(status) => reply(&mut stream, *status, "", REQUEST_ID, 0).await,
                 Breaks => reply(&mut stream, 200, &"{}".repeat(100), "", 7).await,
                 Hangs => {}
                 Sleeps => asleep.push(stream),
@@ -101,7 +107,7 @@ async fn reply(stream: &mut BufReader<TcpStream>, status: u16, body: &str, omitt
         ("Connection", "close".to_owned()),
         ("Content-Length", body.len().to_string()),
         ("Date", now.fmt(DateTimeFormat::HttpDate).unwrap()),
-        ("x-amzn-RequestId", "of-this-service".to_owned()),
+        (REQUEST_ID, "of-this-service".to_owned()),
     ] {
         if name != omitted {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -149,6 +155,8 @@ async fn what_was_sent_and_not_answered_may_have_happened() {
         told(500, "InternalServerError"),
         Says(503, String::new()),
         Says(200, "a page of somebody else's".to_owned()),
+        IsIntercepted(408),
+        IsIntercepted(403),
         Breaks,
         Hangs,
         Sleeps,
