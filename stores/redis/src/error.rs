@@ -104,9 +104,14 @@ impl From<StrangeAnswer> for StoreError {
     }
 }
 
-/// Whether the server itself refused: then the script did not run, or stopped before it wrote.
+/// Whether the server itself refused: then the script did not run, or stopped before it wrote. What a proxy says that
+/// lost its server has none of its codes.
 pub(crate) fn is_refusal(error: &RedisError) -> bool {
-    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+    match error.kind() {
+        ErrorKind::Server(_) => true,
+        ErrorKind::Extension => error.code().is_some_and(|code| REFUSALS.contains(&code)),
+        _ => false,
+    }
 }
 
 /// Whether the server no longer has, or never had, the script.
@@ -118,11 +123,16 @@ pub(crate) fn is_without_script(error: &RedisError) -> bool {
 const OUT_OF_MEMORY: &str = "OOM";
 const WRONG_TYPE: &str = "WRONGTYPE";
 
+/// The codes of a server's refusals that the driver does not know.
+const REFUSALS: [&str; 8] =
+    [OUT_OF_MEMORY, WRONG_TYPE, "BUSY", "MISCONF", "NOREPLICAS", "NOAUTH", "WRONGPASS", "DENIED"];
+
 fn kind_of(error: &RedisError) -> StoreErrorKind {
     match error.kind() {
         ErrorKind::Io | ErrorKind::Parse | ErrorKind::ClusterConnectionNotFound => {
             StoreErrorKind::Unavailable
         }
+        ErrorKind::Extension if !is_refusal(error) => StoreErrorKind::Unavailable,
         ErrorKind::Server(_) | ErrorKind::Extension => kind_of_code(error.code().unwrap_or_default()),
         _ => StoreErrorKind::Refused,
     }

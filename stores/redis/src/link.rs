@@ -240,6 +240,20 @@ mod tests {
         }
     }
 
+    /// A proxy that lost its server says so in words of its own.
+    #[tokio::test]
+    async fn what_somebody_else_says_in_the_server_s_place_refuses_nothing() {
+        for (code, fate) in
+            [("OOM", Fate::NotApplied), ("NOAUTH", Fate::NotApplied), ("upstream", Fate::Unknown)]
+        {
+            let mut call = Call::new();
+            let said = redis::make_extension_error(code.to_owned(), Some("failure".to_owned()));
+            let error = call.await_answer(ready(Err(said))).await.unwrap_err();
+            assert_eq!(call.fate, fate, "{code}");
+            assert_eq!(is_refusal(&error), fate == Fate::NotApplied, "{code}");
+        }
+    }
+
     #[tokio::test]
     async fn the_fate_of_a_call_that_is_cut_short_is_unknown() {
         let mut call = Call::new();

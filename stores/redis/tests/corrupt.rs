@@ -7,7 +7,7 @@ mod scene;
 use std::{error::Error, time::Duration};
 
 use idempotency_core::{
-    Address, Bid, CorruptRecord, Fate, Fence, Fingerprint, Inspect, Keep, Lease, OnLapse, Release,
+    Address, Bid, CorruptRecord, Fate, Fence, Fingerprint, Inspect, Keep, Lease, Notify, OnLapse, Release,
     Resolution, Select, Settled, Store, StoreError, StoreErrorKind,
 };
 use idempotency_store_redis::RedisStore;
@@ -112,6 +112,22 @@ async fn a_key_with_another_kind_of_value_is_a_record_that_cannot_be_read() {
     vandal.ask::<()>(&format!("HSET {key} phase 1"));
     assert_refused_everywhere(&store, &lease, "type").await;
     assert_eq!(vandal.ask::<Vec<String>>(&format!("HGETALL {key}")), ["phase", "1"]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_is_not_marked_as_waited_for() {
+    let Some(records) = Records::on_the_server() else { return };
+    let store = records.store().await;
+    let lease = claim(&store, "k").await;
+    let (mut vandal, key) = (records.beside(), records.key(&lease.address));
+    let record: Vec<u8> = vandal.ask(&format!("GET {key}"));
+    vandal.send::<()>(cmd("SET").arg(&key).arg(&record[..record.len() - 1]));
+    let before = vandal.dump(&key);
+    for _ in 0..2 {
+        let ended = tokio::time::timeout(Duration::from_secs(20), store.ended(&lease.address));
+        ended.await.expect("it is left to a look to say what is there");
+    }
+    assert_eq!(vandal.dump(&key), before);
 }
 
 #[tokio::test]
