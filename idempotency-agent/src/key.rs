@@ -69,7 +69,6 @@ pub struct Intent(String);
 
 impl Intent {
     /// What effects under a plain key have.
-    #[expect(dead_code, reason = "for the door")]
     pub(crate) const ONCE: &str = "once";
 
     /// The intent that `name` names.
@@ -139,7 +138,6 @@ impl EffectKey {
     }
 
     /// A key that is the caller's own text.
-    #[expect(dead_code, reason = "for the door")]
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -26,12 +26,14 @@ pub use begin::{Begin, BeginState, Begun, Busy, begin};
 pub use claim::{Asker, Claim, Claimed, RefusalReason, claim};
 pub use conflict::{Conflict, ConflictMode, Conflicts};
 pub use document::{Document, DocumentError};
+pub(crate) use document::{Entry, Kept};
 pub use effect::{Effect, Status};
 pub use lifecycle::{End, Renew, RenewRefused, end, renew};
 pub use reading::{Checked, check, history};
 pub use run::{Run, RunMode};
 pub use settle::{
-    Pass, Reconcile, Resolution, Resolve, Settle, Settled, Verdict, pass, reconcile, resolve, settle,
+    Pass, Reconcile, Resolution, Resolve, Settle, Settled, Verdict, give_up_reconciling, pass, reconcile,
+    resolve, settle,
 };
 
 pub use crate::json::{Number, Raw};

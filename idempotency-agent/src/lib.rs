@@ -1,10 +1,31 @@
 #![doc = include_str!("../README.md")]
 
+mod classify;
+mod desk;
+mod door;
+mod effect;
+mod error;
+mod event;
 mod instant;
 pub mod json;
 mod key;
 pub mod ledger;
+mod outcome;
+mod policy;
+mod reconcile;
+mod run;
+mod shelf;
+pub mod tools;
 
+pub use classify::{Applied, Classifier, EffectError};
+pub use door::{Ledger, LedgerBuilder};
+pub use effect::{EffectBuilder, EffectContext};
+pub use error::LedgerError;
+pub use event::{Event, EventKind, Observer};
 pub use instant::instant;
 pub use key::{EffectKey, Intent, LedgerScope, NameError, ProviderKey};
-pub use ledger::Compat;
+pub use ledger::{Compat, ConflictMode, RunMode};
+pub use outcome::{Outcome, Refusal};
+pub use policy::{Policy, PolicyError, ProviderKeys};
+pub use reconcile::{Finding, InDoubt, Reconciled, Reconciler};
+pub use run::{Run, RunBuilder, RunState};

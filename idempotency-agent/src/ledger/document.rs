@@ -204,6 +204,16 @@ impl<T: Entry> Kept<T> {
     }
 }
 
+impl<T: Entry> Kept<T> {
+    /// Its text.
+    pub(crate) fn to_text(&self) -> String {
+        match self {
+            Self::Stored(raw, _) | Self::Unreadable(raw) => raw.as_str().to_owned(),
+            Self::Changed(entry) => entry.to_text(),
+        }
+    }
+}
+
 impl<T> Kept<T> {
     pub(crate) const fn get(&self) -> Option<&T> {
         match self {

@@ -146,6 +146,11 @@ impl Effect {
         self.rest.insert(RECONCILING.to_owned(), raw_number(until));
     }
 
+    /// Whether it is settled for good.
+    pub(crate) const fn is_settled(&self) -> bool {
+        self.status.is_final()
+    }
+
     /// Whether it is settled for good and was so before `horizon`.
     pub(crate) fn is_past(&self, horizon: Number) -> bool {
         self.status.is_final() && self.settled_at.unwrap_or(self.claimed_at) < horizon

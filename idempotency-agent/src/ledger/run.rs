@@ -113,6 +113,21 @@ impl Run {
         self.is_live(now) || (self.wrote && self.may_have_landed(document, now, terms))
     }
 
+    /// Whether everybody whom `other` keeps out this run keeps out as well, both having ended, for at least as long.
+    pub(crate) fn outranks(&self, other: &Self, document: &Document) -> bool {
+        let landed = self.landed() == Some(true)
+            || document.effects().any(|effect| {
+                effect.run_id.as_ref() == Some(&self.run_id)
+                    && matches!(effect.status, Status::Committed | Status::Ambiguous)
+            });
+        self.wrote
+            && landed
+            && self.mode == other.mode
+            && self.token > other.token
+            && self.order_at > other.order_at
+            && self.ended_at >= other.ended_at
+    }
+
     fn may_have_landed(&self, document: &Document, now: Number, terms: &Terms) -> bool {
         let mut own =
             document.effects().filter(|effect| effect.run_id.as_ref() == Some(&self.run_id)).peekable();

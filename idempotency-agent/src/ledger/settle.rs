@@ -213,6 +213,27 @@ pub fn reconcile(
     Ok(Step::write(document, true))
 }
 
+/// Gives that right back, so that whoever asks next may find out.
+///
+/// # Errors
+/// [`DocumentError`] when the document cannot be worked with.
+pub fn give_up_reconciling(
+    document: Document,
+    input: &Reconcile,
+    now: Number,
+    terms: &Terms,
+) -> Result<Step<()>, DocumentError> {
+    let mut document = document.load(terms, now)?;
+    if !is_in_doubt(&document, &input.key, Some(&input.attempt_id), now, terms) {
+        return Ok(Step::unchanged(()));
+    }
+    if let Some(entry) = document.effect_to_change(&input.key) {
+        entry.set_reconciling(now);
+    }
+    document.tick();
+    Ok(Step::write(document, ()))
+}
+
 /// An attempt that has come to its point of no return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {

@@ -38,13 +38,13 @@ impl MemoryLedger {
 
     /// The same in `layout`. To be chosen before anything is written.
     #[must_use]
-    pub fn layout(self, layout: LedgerLayout) -> Self {
+    pub fn with_layout(self, layout: LedgerLayout) -> Self {
         Self { layout, ..self }
     }
 
     /// The same on another clock.
     #[must_use]
-    pub fn clock(self, clock: impl Clock) -> Self {
+    pub fn with_clock(self, clock: impl Clock) -> Self {
         Self { clock: Arc::new(clock), ..self }
     }
 

@@ -10,7 +10,7 @@ impl LedgerCandidate for Memory {
     type Store = MemoryLedger;
 
     async fn open(&self) -> MemoryLedger {
-        MemoryLedger::new().layout(self.0)
+        MemoryLedger::new().with_layout(self.0)
     }
 }
 

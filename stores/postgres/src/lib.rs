@@ -4,6 +4,7 @@ mod builder;
 mod error;
 mod fenced;
 mod inspect;
+mod ledger;
 mod lines;
 mod names;
 mod relay;
@@ -15,4 +16,5 @@ mod waking;
 
 pub use builder::PostgresStoreBuilder;
 pub use error::{OpenError, SchemaFound};
+pub use ledger::{PostgresLedger, PostgresLedgerBuilder};
 pub use store::PostgresStore;

@@ -6,6 +6,7 @@ mod ears;
 mod error;
 mod inspect;
 mod keys;
+mod ledger;
 mod link;
 mod record;
 mod script;
@@ -16,5 +17,6 @@ mod tls;
 
 pub use builder::RedisStoreBuilder;
 pub use error::OpenError;
+pub use ledger::RedisLedger;
 pub use server::Eviction;
 pub use store::RedisStore;

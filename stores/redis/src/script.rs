@@ -50,4 +50,6 @@ pub(crate) static COMPLETE: LazyLock<Script> = script!("record", "complete");
 pub(crate) static RELEASE_NOT_APPLIED: LazyLock<Script> = script!("record", "put", "release_not_applied");
 pub(crate) static RELEASE_UNKNOWN: LazyLock<Script> = script!("record", "put", "release_unknown");
 pub(crate) static RESOLVE: LazyLock<Script> = script!("record", "put", "resolve");
+pub(crate) static LEDGER_READ: LazyLock<Script> = script!("ledger_read");
+pub(crate) static LEDGER_WRITE: LazyLock<Script> = script!("ledger_write");
 pub(crate) static WAIT: LazyLock<Script> = script!("record", "wait");

@@ -9,7 +9,7 @@ use idempotency_core::{
 use redis::Cmd;
 
 use crate::{
-    Eviction, OpenError, RedisStoreBuilder,
+    Eviction, OpenError, RedisLedger, RedisStoreBuilder,
     answer::{Answer, Standing},
     ears::Ears,
     error::StrangeAnswer,
@@ -53,6 +53,11 @@ impl RedisStore {
     /// What was known, when the store was opened, of how the servers make room in a full memory.
     pub const fn eviction(&self) -> &Eviction {
         &self.eviction
+    }
+
+    /// The ledgers of agents on the same servers, under keys that begin with `idempotency:ledger:` unless set.
+    pub fn ledger(&self) -> RedisLedger {
+        RedisLedger::new(Arc::clone(&self.link))
     }
 
     /// Runs a script on the record at `address`; `arguments` appends about `size` bytes of them.

@@ -1,0 +1,1 @@
+SELECT head FROM {ledgers} WHERE scope = $1 FOR UPDATE

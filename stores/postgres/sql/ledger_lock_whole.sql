@@ -1,0 +1,1 @@
+SELECT state::text FROM {ledgers} WHERE scope = $1 FOR UPDATE

@@ -1,0 +1,1 @@
+DELETE FROM {sheets} WHERE scope = $1 AND name = ANY($2)
