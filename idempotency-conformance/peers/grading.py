@@ -6,6 +6,8 @@ import subprocess
 
 import launch
 
+# From the draft outwards, as the suite sorts.
+TIERS = ["core", "profile", "attack"]
 # The header that tells callers apart, for implementations that can.
 CALLER = "X-Caller"
 # How long records answer, in milliseconds, where that can be set.
@@ -35,8 +37,9 @@ def compared(found):
     return "none" if got == 0 else "more" if got > wanted else "fewer"
 
 
-def grade(peer, here):
-    """Installs, starts and grades `peer`, and writes down what was found."""
+def grade(peer, here, only):
+    """Installs, starts and grades `peer`, and writes down what was found: of `only` these vectors beside what is known of
+    the others, unless there are none."""
     print(f"== {peer.name}: {peer.label}", flush=True)
     program = launch.suite(here)
     command = launch.command(peer, here)
@@ -44,19 +47,32 @@ def grade(peer, here):
     found.unlink(missing_ok=True)
     with launch.server(command, launch.cache() / f"{peer.name}.log") as server:
         print("\n".join(server.said), flush=True)
-        ended = subprocess.run([program, "conformance", *arguments(peer, server, found)]).returncode
+        ended = subprocess.run([program, "conformance", *arguments(peer, server, found, only)]).returncode
     if ended not in (0, 1):
         raise SystemExit(f"{peer.name}: the suite ended with {ended}")
     judged = lasting(peer, server.said, json.loads(found.read_text()))
-    text = json.dumps(judged, indent=1, ensure_ascii=False) + "\n"
-    (here / "results" / f"{peer.name}.json").write_text(text)
+    kept = here / "results" / f"{peer.name}.json"
+    if only:
+        judged = beside(judged, json.loads(kept.read_text()))
+    kept.write_text(json.dumps(judged, indent=1, ensure_ascii=False) + "\n")
     print(judged["totals"], flush=True)
 
 
-def arguments(peer, server, found):
+def beside(judged, earlier):
+    """All that was found earlier, but for the vectors that were judged again."""
+    results = {result["id"]: result for result in [*earlier["results"], *judged["results"]]}
+    results = sorted(results.values(), key=lambda result: (TIERS.index(result["tier"]), result["id"]))
+    outcomes = [result["outcome"] for result in results]
+    totals = {outcome: outcomes.count(outcome) for outcome in judged["totals"]}
+    return {**judged, "gone": judged["gone"] or earlier["gone"], "totals": totals, "results": results}
+
+
+def arguments(peer, server, found, only):
     words = ["--url", server.url, "--report", "json", "--out", str(found)]
     for capability in peer.capabilities:
         words += ["--capability", capability]
+    for vector in only:
+        words += ["--only", vector]
     if "short-ttl" in peer.capabilities:
         words += ["--ttl-ms", TTL_MS]
     if "short-lease" in peer.capabilities:

@@ -2,8 +2,9 @@
 
 import json
 
+from grading import TIERS
+
 DRAFT = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07"
-TIERS = ["core", "profile", "attack"]
 MARKS = {"pass": "✓", "fail": "✗", "not_applicable": "–", "error": "!"}
 GROUPS = {"ours": "This project's", "foreign": "Others", "control": "The pages alone"}
 HEAD = f"""# Conformance of implementations
