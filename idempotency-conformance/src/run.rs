@@ -101,11 +101,14 @@ impl Options {
     /// Whether it neither disturbs others nor is disturbed by them, nor is counted with them.
     fn runs_beside_others(&self, vector: &Vector) -> bool {
         let is_loud = |step: &Step| matches!(step, Step::Race(_) | Step::Restart(_));
+        // To tell of a panic can take a server a while, in which it does nothing else.
+        let panics = vector.requires.contains(&Capability::Panic);
         // Bytes that are sent as they stand say nothing of how their run is counted.
         let is_raw = vector.all_requests().any(|request| request.raw.is_some());
         self.capabilities.contains(&Capability::Counters)
             && !vector.resets
             && !is_raw
+            && !panics
             && !vector.steps.iter().any(is_loud)
     }
 

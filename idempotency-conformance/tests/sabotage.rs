@@ -15,7 +15,7 @@ use toy::{Fault, serve};
 const TTL: Duration = Duration::from_millis(1_000);
 const LEASE: Duration = Duration::from_millis(600);
 /// How many servers are graded at one time.
-const AT_ONCE: usize = 24;
+const AT_ONCE: usize = 12;
 
 /// Grades a server of its own with one vector.
 async fn graded(vector: Vector, fault: Option<Fault>) -> Graded {
@@ -65,13 +65,26 @@ fn faults_of(vector: &Vector) -> Vec<Fault> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_right_passes_every_vector() {
     let tasks = Suite::own().vectors.into_iter().map(|vector| (vector, None)).collect();
-    let wrong: Vec<_> = all_graded(tasks)
-        .await
-        .into_iter()
-        .filter(|(_, graded)| graded.outcome != Outcome::Pass)
-        .map(|(_, graded)| format!("{}: {:?}: {:?}", graded.id, graded.outcome, graded.reason))
-        .collect();
+    let graded = all_graded(tasks).await.into_iter().map(|(_, graded)| graded);
+    let wrong = wrong_again(graded.collect()).await;
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What does not pass when it is graded again, alone. Vectors tell times, and in a crowd on a busy machine a server that is
+/// right may miss one; one that is wrong is wrong again.
+async fn wrong_again(graded: Vec<Graded>) -> Vec<Graded> {
+    let vectors = Suite::own().vectors;
+    let mut wrong = Vec::new();
+    for graded in
+        graded.into_iter().filter(|graded| !matches!(graded.outcome, Outcome::Pass | Outcome::NotApplicable))
+    {
+        let vector = vectors.iter().find(|vector| vector.id == graded.id).expect("it was graded").clone();
+        let again = self::graded(vector, None).await;
+        if again.outcome != Outcome::Pass {
+            wrong.push(again);
+        }
+    }
+    wrong
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,9 +104,9 @@ async fn a_server_that_counts_runs_apart_is_graded_with_many_vectors_at_one_time
     let mut order = Vec::new();
     let target = url.parse().expect("a URL");
     let report = grade(&target, &Suite::own(), &options, |progress| order.push(progress.id.to_owned())).await;
-    let wrong: Vec<_> = report.results.iter().filter(|graded| graded.outcome == Outcome::Fail).collect();
-    assert!(report.is_clean(), "{wrong:#?}");
-    assert_eq!(report.totals.not_applicable, 3);
+    let wrong = wrong_again(report.results.clone()).await;
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!((report.totals.not_applicable, report.totals.error), (3, 0), "{report:#?}");
     let sorted: Vec<_> = report.results.into_iter().map(|graded| graded.id).collect();
     assert_ne!(order, sorted, "what is loud comes last");
     order.sort();

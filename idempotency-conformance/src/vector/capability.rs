@@ -14,6 +14,8 @@ pub enum Capability {
     ShortLease,
     /// Request bodies beyond 1 MiB are refused.
     RequestLimit,
+    /// A request that is refused for its head alone is not told `100 (Continue)` first.
+    EarlyRefusal,
     /// A response body beyond 1 MiB is replayed as empty, and marked so.
     OmitBody,
     /// Callers are told apart by the header that `--caller-header` names.
@@ -30,10 +32,11 @@ pub enum Capability {
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ShortTtl,
         Self::ShortLease,
         Self::RequestLimit,
+        Self::EarlyRefusal,
         Self::OmitBody,
         Self::Principal,
         Self::Panic,
@@ -48,6 +51,7 @@ impl Capability {
             Self::ShortTtl => "short-ttl",
             Self::ShortLease => "short-lease",
             Self::RequestLimit => "request-limit",
+            Self::EarlyRefusal => "early-refusal",
             Self::OmitBody => "omit-body",
             Self::Principal => "principal",
             Self::Panic => "panic",

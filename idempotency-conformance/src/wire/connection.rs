@@ -19,6 +19,7 @@ use super::{
 
 const LONGEST_HEAD: usize = 64 * 1024;
 const LONGEST_BODY: usize = 64 * 1024 * 1024;
+const ROOM: usize = 16 * 1024;
 const FIELDS: usize = 256;
 /// How long a body waits for `100 (Continue)`: a server need not send it.
 const CONTINUE_PATIENCE: Duration = Duration::from_secs(1);
@@ -253,6 +254,8 @@ impl Inbound {
 
     /// Reads on. False: the other side has ended.
     async fn more(&mut self, reader: &mut ReadHalf<'_>) -> Result<bool, Lost> {
+        // A read fills the room that there is, and little of it makes many reads.
+        self.buffer.reserve(ROOM);
         match timeout_at(self.deadline, reader.read_buf(&mut self.buffer)).await {
             Ok(Ok(count)) => Ok(count > 0),
             // A reset is an end, too.

@@ -67,6 +67,8 @@ faults! {
     OmitsWithoutAMark = "omits-without-a-mark",
     OnlyUuidsAccepted = "only-uuids-accepted",
     OverLongKeysCut = "over-long-keys-cut",
+    OversizedRequestsClaim = "oversized-requests-claim",
+    RefusedBodiesAskedFor = "refused-bodies-asked-for",
     OversizedRequestsRead = "oversized-requests-read",
     OversizedResponsesRunAgain = "oversized-responses-run-again",
     PanicsCloseTheConnection = "panics-close-the-connection",

@@ -175,6 +175,7 @@ impl Reader {
     }
 
     async fn more(&mut self) -> Option<()> {
+        self.buffer.reserve(16 * 1024);
         match self.half.read_buf(&mut self.buffer).await {
             Ok(count) if count > 0 => Some(()),
             _ => None,

@@ -15,7 +15,8 @@ use std::{
 };
 
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream, tcp::OwnedWriteHalf},
     task::AbortHandle,
     time::sleep,
 };
@@ -104,7 +105,7 @@ async fn connection(stream: TcpStream, layer: Arc<Layer>) {
 async fn exchange(
     head: &Head,
     reader: &mut Reader,
-    writer: &mut tokio::net::tcp::OwnedWriteHalf,
+    writer: &mut OwnedWriteHalf,
     layer: &Arc<Layer>,
 ) -> Option<Reply> {
     let setup = layer.setup;
@@ -117,8 +118,17 @@ async fn exchange(
         if setup.is(Fault::RefusedBodiesLeft) {
             return Some(reply);
         }
-        if head.awaits_continue() || head.length() > LIMIT {
+        if setup.is(Fault::OversizedRequestsClaim)
+            && let key::Key::Some(key) = key::key(head, None)
+        {
+            layer.records.lock().await.strand(&key::address(&key, head, &[], setup.fault));
+        }
+        let is_asked_for = setup.is(Fault::RefusedBodiesAskedFor);
+        if !is_asked_for && (head.awaits_continue() || head.length() > LIMIT) {
             return Some(Reply { closes: true, ..reply });
+        }
+        if head.awaits_continue() {
+            ask_for_body(writer).await?;
         }
         return match reader.body(head, setup.fault).await {
             Upload::Whole(_) => Some(reply),
@@ -126,8 +136,7 @@ async fn exchange(
         };
     }
     if head.awaits_continue() {
-        use tokio::io::AsyncWriteExt;
-        writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
+        ask_for_body(writer).await?;
     }
     let body = match reader.body(head, setup.fault).await {
         Upload::Whole(body) => body,
@@ -144,4 +153,8 @@ async fn exchange(
         Before::Guarded(key) => Arc::clone(layer).guard(&key, head.clone(), body, reader.left()).await,
         Before::Pass | Before::Refused(_) => layer.pass(head, body).await,
     }
+}
+
+async fn ask_for_body(writer: &mut OwnedWriteHalf) -> Option<()> {
+    writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()
 }
