@@ -48,7 +48,7 @@ impl ToolOutcome {
             Outcome::Replayed(value) => Self::done(
                 "replayed",
                 "This was done before and was not repeated; here is what it came to.",
-                value,
+                value.clone(),
             ),
             Outcome::InFlight(_) => {
                 Self::not_done("in_flight", "This is being done elsewhere right now. Do not repeat it.")
