@@ -1,6 +1,7 @@
 //! `idempotency --help` says what it does.
 
 mod conformance;
+mod demo;
 
 use std::process::ExitCode;
 
@@ -17,10 +18,12 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Conformance(Box<conformance::Arguments>),
+    Demo(demo::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Conformance(arguments) => conformance::run(*arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
     }
 }
