@@ -1,5 +1,7 @@
 //! The pages on other implementations are what the results give: `peers/run --check` renders them again and compares.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
