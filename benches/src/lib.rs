@@ -8,12 +8,14 @@
 //! - [`latency`] takes time: rounds of small batches, one of each candidate in turn, medians of all;
 //! - [`allocations`] counts what the allocator was asked for, in a binary of its own, since counting costs time;
 //! - [`load`] drives servers over sockets and compares their throughput;
+//! - [`frameworks`] takes time behind actix and tonic, each beside its own bare service;
 //! - [`stores`] compares the networked stores with the least that their servers could be asked for.
 
 pub mod allocations;
 pub mod app;
 pub mod candidate;
 mod floor;
+pub mod frameworks;
 mod key;
 pub mod latency;
 pub mod load;
