@@ -16,7 +16,7 @@ mod report;
 mod store;
 mod world;
 
-use report::{Report, Side};
+use report::Report;
 use world::World;
 
 /// Shows what becomes of support conversations whose workers crash, whose jobs are delivered twice, whose customers write
@@ -91,7 +91,7 @@ fn memory() -> impl LedgerStore {
 
 /// What both sides come to for a seed, in simulated time.
 #[cfg(test)]
-fn sides(seed: u64, conversations: u32) -> (Side, Side) {
+fn sides(seed: u64, conversations: u32) -> (report::Side, report::Side) {
     let arguments = Arguments { conversations, seed, store: None, json: false };
     let Report { without, with, .. } = told(&arguments).unwrap();
     (without, with)

@@ -175,7 +175,8 @@ async fn the_split_layout_answers_as_one_document_does() {
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_000_000_000)));
         let (whole, split) =
             (Side::new(LedgerLayout::Whole, clock.clone()), Side::new(LedgerLayout::Split, clock.clone()));
-        let (mut tokens, mut open): (Vec<(String, Number)>, Vec<(String, String)>) = Default::default();
+        let mut tokens: Vec<(String, Number)> = Vec::new();
+        let mut open: Vec<(String, String)> = Vec::new();
         for number in 0..250 {
             clock.advance(Duration::from_millis(rng.u64(..12)));
             match rng.u8(..10) {

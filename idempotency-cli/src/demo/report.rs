@@ -1,6 +1,6 @@
 //! What a demo came to, for people and for programs.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
 
 /// Both sides of a demo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Report {
     pub(super) fn table(&self, colours: bool) -> String {
         let Self { conversations, seed, without, with } = self;
         let mut text = format!("{conversations} support conversations, seed {seed}\n");
-        let mut line = |words: String| drop(writeln!(text, "{words}"));
+        let mut line = |words: String| text.extend([words.as_str(), "\n"]);
         line(format!("  faults without a ledger: {}", without.faults()));
         line(format!("  faults with one:         {}\n", with.faults()));
         line(format!(

@@ -69,17 +69,14 @@ impl World {
     }
 
     pub(super) async fn play_unguarded(self, conversations: u32) -> Side {
-        let worker = |world: World, job: Job, crashes: bool| async move {
-            agent::unguarded(world, job, crashes).await
-        };
-        self.play(conversations, worker).await
+        self.play(conversations, agent::unguarded).await
     }
 
     pub(super) async fn play_guarded(self, conversations: u32, store: impl LedgerStore) -> Side {
         let store = Arc::new(store);
         let worker = move |world: World, job: Job, crashes: bool| {
             let store = Arc::clone(&store);
-            async move { agent::guarded(world, job, crashes, store).await }
+            agent::guarded(world, job, crashes, store)
         };
         self.play(conversations, worker).await
     }
