@@ -156,6 +156,15 @@ fn what_the_target_was_not_declared_to_have_is_no_failure() {
     assert!(report.contains("it needs short-ttl"), "{report}");
 }
 
+#[test]
+fn a_server_may_close_a_connection_that_it_has_refused_something_on() {
+    // This one closes each. What counts is what it says on the next one.
+    let url = server(refusing);
+    let output = conformance(&["--url", &url, "--only", "attack/refused-body-is-no-request"]);
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.contains("next: status: expected 201, got 400"), "{report}");
+}
+
 /// Grades a target that is no server, and expects that everything is an error with this clue, told once as well.
 fn assert_unjudged(url: &str, clue: &str) {
     let output = conformance(&["--url", url, "--timeout", "300", "--report", "json"]);
