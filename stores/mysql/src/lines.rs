@@ -13,7 +13,10 @@ use idempotency_core::{Fate, StoreError, StoreErrorKind};
 use sqlx::{
     Either, Execute, Executor, MySql, MySqlConnection, MySqlPool, mysql::MySqlRow, pool::PoolConnection,
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::error::{is_worth_keeping, lost_a_conflict, not_sent, sent};
 
@@ -57,9 +60,24 @@ impl Lines {
     }
 
     async fn open_until(&self, deadline: Instant) -> Result<Line, sqlx::Error> {
-        let connection = timeout_at(deadline, self.pool.acquire()).await;
-        let connection = connection.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-        Ok(Line { connection: Some(connection), patience: self.patience })
+        timeout_at(deadline, self.take()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// A connection from the pool. While the pool grows, that may be a new one, and it is made though the call that asked
+    /// for it gives up: a server too busy to answer in time would be asked for nothing but new connections otherwise.
+    async fn take(&self) -> Result<Line, sqlx::Error> {
+        let (pool, patience) = (self.pool.clone(), self.patience);
+        let taken = async move { Ok(Line { connection: Some(pool.acquire().await?), patience }) };
+        if self.pool.size() >= self.pool.options().get_max_connections() {
+            return taken.await;
+        }
+        let (give, given) = oneshot::channel();
+        tokio::spawn(async move {
+            if let Err(Ok(unwanted)) = give.send(taken.await) {
+                unwanted.keep();
+            }
+        });
+        given.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }
 
     /// [`ask`](Self::ask) for what writes nothing, however it fails.

@@ -8,6 +8,10 @@ mod scene;
 use std::{
     future::{Future, poll_fn},
     pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::Poll,
     time::{Duration, Instant},
 };
@@ -17,7 +21,7 @@ use idempotency_services::Server;
 use idempotency_store_contract::wire::{Fault, Proxy};
 use idempotency_store_mysql::MySqlStore;
 use scene::{DAY, Database, bid, builder, claim, granted, keep, operation, outcome, run};
-use sqlx::{AssertSqlSafe, mysql::MySqlPoolOptions};
+use sqlx::{AssertSqlSafe, Executor, mysql::MySqlPoolOptions};
 
 /// Polls `future` at most `polls` times, then drops it. Whether it ended by itself.
 async fn drop_after(polls: u32, future: impl Future) -> bool {
@@ -143,6 +147,47 @@ async fn a_call_that_gets_no_connection_in_time_was_not_applied() {
     }
     drop(only);
     assert_eq!(store.renew(&lease, DAY).await.unwrap(), Settled::Applied);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_begun_is_made_though_its_call_gives_up() {
+    let Some(database) = Database::reach() else { return };
+    let (begun, made) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (begins, makes) = (Arc::clone(&begun), Arc::clone(&made));
+    let pool = MySqlPoolOptions::new()
+        .max_connections(4)
+        .after_connect(move |connection, _| {
+            begins.fetch_add(1, Ordering::Relaxed);
+            let makes = Arc::clone(&makes);
+            Box::pin(async move {
+                connection.execute("SELECT SLEEP(0.5)").await?;
+                makes.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+        })
+        .connect(database.url())
+        .await
+        .unwrap();
+    let builder = MySqlStore::builder().table(database.table()).patience(Duration::from_millis(100));
+    let store = builder.open(pool.clone()).await.unwrap();
+    let mut taken = Vec::new();
+    while taken.len() < pool.size() as usize {
+        taken.extend(pool.try_acquire()); // opening gives its connections back a moment later
+        tokio::task::yield_now().await;
+    }
+    let error = store.claim(&operation("k", b""), &bid()).await.unwrap_err();
+    assert_eq!((error.kind, error.fate), (StoreErrorKind::Unavailable, Fate::NotApplied), "{error:?}");
+    let all_made = async {
+        loop {
+            let [begun, made] = [&begun, &made].map(|count| count.load(Ordering::Relaxed));
+            if begun == taken.len() + 1 && made == begun {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(10), all_made).await;
+    assert!(waited.is_ok(), "a connection was given up half way");
 }
 
 /// A call may be several statements: why an ending did not count is read by one of its own.
