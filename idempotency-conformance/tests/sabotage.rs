@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use idempotency_conformance::{Capability, Graded, Options, Outcome, Suite, grade, vector::Vector};
+use idempotency_conformance::{
+    Capability, Graded, Options, Outcome, Suite, grade,
+    vector::{Step, Vector},
+};
 use tokio::task::JoinSet;
 use toy::{Fault, serve};
 
@@ -91,26 +94,26 @@ async fn wrong_again(graded: Vec<Graded>) -> Vec<Graded> {
 async fn a_server_that_counts_runs_apart_is_graded_with_many_vectors_at_one_time() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let url = serve(None, TTL, LEASE, folder.path().join("kill")).await;
-    let without = [Capability::Restart, Capability::Principal];
+    let mut suite = Suite::own();
+    // Counts only, no times: whatever the machine does, each has to be right.
+    suite.vectors.retain(|vector| {
+        let is_about_time = |step: &Step| !matches!(step, Step::Send(_) | Step::Runs(_) | Step::Race(_));
+        !vector.steps.iter().any(is_about_time) && vector.id != "profile/stream-not-withheld"
+    });
     let options = Options {
-        capabilities: Capability::ALL
-            .into_iter()
-            .filter(|capability| !without.contains(capability))
-            .collect(),
+        capabilities: [Capability::Counters, Capability::Gzip].into(),
         ttl: TTL,
         lease: LEASE,
         ..Options::default()
     };
     let mut order = Vec::new();
     let target = url.parse().expect("a URL");
-    let report = grade(&target, &Suite::own(), &options, |progress| order.push(progress.id.to_owned())).await;
-    let wrong = wrong_again(report.results.clone()).await;
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!((report.totals.not_applicable, report.totals.error), (3, 0), "{report:#?}");
+    let report = grade(&target, &suite, &options, |progress| order.push(progress.id.to_owned())).await;
+    assert!(report.is_clean() && report.totals.pass > 40, "{report:#?}");
     let sorted: Vec<_> = report.results.into_iter().map(|graded| graded.id).collect();
     assert_ne!(order, sorted, "what is loud comes last");
-    order.sort();
-    assert_eq!(order.len(), sorted.len());
+    order.sort_by_key(|id| sorted.iter().position(|other| other == id));
+    assert_eq!(order, sorted, "each is graded once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
