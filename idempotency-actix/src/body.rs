@@ -238,3 +238,39 @@ fn poll_data<B: Body<Data = Bytes>>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    async fn next(body: &mut Handed) -> Option<Result<Bytes, BodyError>> {
+        let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await?;
+        Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
+    }
+
+    #[actix_web::test]
+    async fn a_body_whose_end_nobody_told_is_broken() {
+        let (say, mut body) = Handed::fed(SizeHint::default());
+        assert!(say.send(Said::Chunk(Bytes::from_static(b"half"))).await.is_ok());
+        drop(say);
+        assert!(matches!(next(&mut body).await, Some(Ok(chunk)) if chunk == "half"));
+        assert!(matches!(next(&mut body).await, Some(Err(BodyError::ReaderGone))));
+        assert!(next(&mut body).await.is_none());
+    }
+
+    #[actix_web::test]
+    async fn a_body_that_is_told_to_its_end_is_whole() {
+        let (handed, feeding) = answered(actix_web::body::BodyStream::new(futures_util::stream::iter(
+            [b"a", b"b"].map(|chunk| Ok::<_, BodyError>(Bytes::from_static(chunk))),
+        )));
+        let feeding = actix_web::rt::spawn(feeding.expect("a stream has to be fed"));
+        let mut handed = handed;
+        for chunk in ["a", "b"] {
+            assert!(matches!(next(&mut handed).await, Some(Ok(given)) if given == chunk));
+        }
+        assert!(next(&mut handed).await.is_none());
+        assert!(feeding.await.is_ok());
+    }
+}

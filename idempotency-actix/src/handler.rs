@@ -172,3 +172,17 @@ async fn read_out<B: MessageBody>(
         feeding.await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_whose_thread_ended_with_it_does_not_end() {
+        let (reply, replied) = oneshot::channel();
+        drop(reply);
+        let mut called = Called(Some(replied));
+        assert!((&mut called).now_or_never().is_none());
+        assert!((&mut called).now_or_never().is_none(), "however often it is asked");
+    }
+}
