@@ -71,7 +71,7 @@ impl<S: Store> Engine<S> {
                     };
                     match timeout_at(deadline, scout.pause(woken)).await {
                         Ok(()) if member.flight.stage().is_running() => {
-                            seen = self.look_for(op, member).await
+                            seen = self.look_for(op, member).await;
                         }
                         Ok(()) => {} // told meanwhile
                         Err(_) => return Ok(self.out_of_patience(op, member)),
