@@ -170,7 +170,7 @@ fn claim(rng: &mut Rng, number: u64, tokens: &[(String, Number)]) -> Claim {
 #[tokio::test]
 async fn the_split_layout_answers_as_one_document_does() {
     let mut put_away = 0;
-    for seed in 0..8 {
+    for seed in 0..4 {
         let mut rng = Rng::with_seed(seed);
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_000_000_000)));
         let (whole, split) =
@@ -250,7 +250,7 @@ async fn the_split_layout_answers_as_one_document_does() {
         let (folio, _) = split.desk.store().read("s", Sheets::All).await.unwrap();
         put_away += folio.sheets.len();
     }
-    assert!(put_away > 80, "only {put_away} entries were put away: nothing was compared");
+    assert!(put_away > 40, "only {put_away} entries were put away: nothing was compared");
 }
 
 fn clock_millis(clock: &ManualClock) -> i128 {

@@ -56,7 +56,7 @@ fn in_memory(layout: LedgerLayout) {
     let tally = runtime.block_on(async {
         let store =
             MemoryLedger::new().with_layout(layout).with_clock(RuntimeClock(tokio::time::Instant::now()));
-        play(store, 0..80, Duration::from_millis(500)).await
+        play(store, 0..40, Duration::from_millis(500)).await
     });
     println!("{tally:?}");
     assert!(tally.conversation_changed > 0 && tally.fenced > 0 && tally.reconciled > 0, "{tally:?}");
