@@ -13,6 +13,8 @@ use idempotency_tower::{BoxError, ResponseBody, ResponseFuture};
 use pin_project_lite::pin_project;
 use tonic::body::Body;
 
+use crate::ending::strip;
+
 pin_project! {
     /// The response to come, with tonic's body. Dropped after its claim was sent, the run goes on without it.
     pub struct GrpcIdempotencyFuture<F, P, E>
@@ -64,7 +66,10 @@ where
         match self.project().kind.project() {
             KindProjection::Taken { response } => {
                 let outside = |body: ResponseBody<P>| body.fold(Body::new, Body::new);
-                Poll::Ready(ready!(response.poll(cx)).map(|response| response.map(outside)))
+                Poll::Ready(ready!(response.poll(cx)).map(|mut response| {
+                    strip(response.headers_mut());
+                    response.map(outside)
+                }))
             }
             KindProjection::Refused { response } => {
                 response.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))

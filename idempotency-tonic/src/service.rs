@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body as HttpBody;
 use idempotency_tower::{BoxError, IdempotencyLayer, IdempotencyService, Pass, Refusal, RequestBody, Store};
 use tonic::body::Body;
@@ -22,44 +22,74 @@ use crate::{
 pub struct GrpcIdempotencyService<I, S: Store> {
     guarded: IdempotencyService<Inside<I>, S>,
     methods: Methods,
-    key: http::HeaderName,
+    key: HeaderName,
+    /// Calls without a key are refused as well.
+    is_required: bool,
 }
 
 impl<I, S: Store> GrpcIdempotencyService<I, S> {
     pub(crate) fn new(layer: &IdempotencyLayer<S>, inner: I, methods: Methods) -> Self {
-        Self { guarded: layer.layer(Inside(inner)), methods, key: layer.policy().key_header().clone() }
+        let policy = layer.policy();
+        let (key, is_required) = (policy.key_header().clone(), policy.looks_at(&Method::POST, |_| false));
+        Self { guarded: layer.layer(Inside(inner)), methods, key, is_required }
     }
 
     fn treatment<Q>(&self, request: &Request<Q>) -> Treatment {
+        let has_key = request.headers().contains_key(&self.key);
         match Framing::of(request) {
-            Framing::Grpc => self.methods.treatment(request.uri().path()),
-            // What a page of another kind does is not gRPC's to guard.
-            Framing::None => Treatment::Pass,
-            // Its status is somewhere in its body: only what translates it can say how the call ended.
-            Framing::GrpcWeb => Treatment::Refuse,
+            Framing::Grpc => match self.methods.treatment(request.uri().path()) {
+                Treatment::Guard if !has_key && !self.is_required => Treatment::Pass,
+                Treatment::Refuse if !has_key => Treatment::Pass,
+                treatment => treatment,
+            },
+            // tonic runs a call whatever its content type says: a caller must not choose by it to be unguarded.
+            Framing::GrpcWeb | Framing::Other if has_key || self.is_required => Treatment::Refuse,
+            Framing::GrpcWeb | Framing::Other => Treatment::Pass,
         }
     }
 }
 
+#[derive(Clone, Copy)]
 enum Framing {
     Grpc,
+    /// Its status is somewhere in its body: only what translates it can say how the call ended.
     GrpcWeb,
-    None,
+    Other,
 }
 
 impl Framing {
     fn of<Q>(request: &Request<Q>) -> Self {
-        match request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes) {
-            Some(kind) if kind.starts_with(b"application/grpc-web") => Self::GrpcWeb,
-            Some(kind) if kind.starts_with(b"application/grpc") => Self::Grpc,
-            _ => Self::None,
+        let kind = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        let is = |name: &[u8]| kind.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        match () {
+            () if is(b"application/grpc-web") => Self::GrpcWeb,
+            () if is(b"application/grpc") => Self::Grpc,
+            () => Self::Other,
+        }
+    }
+
+    /// What a call that cannot be guarded is answered with.
+    fn refusal(self) -> Response<Body> {
+        match self {
+            Self::Grpc => refusal_response(&streaming_refusal()).map(|_| Body::empty()),
+            Self::GrpcWeb => refusal_response(&untranslated()).map(|_| Body::empty()),
+            Self::Other => {
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+                response
+            }
         }
     }
 }
 
 impl<I: Clone, S: Store> Clone for GrpcIdempotencyService<I, S> {
     fn clone(&self) -> Self {
-        Self { guarded: self.guarded.clone(), methods: self.methods.clone(), key: self.key.clone() }
+        Self {
+            guarded: self.guarded.clone(),
+            methods: self.methods.clone(),
+            key: self.key.clone(),
+            is_required: self.is_required,
+        }
     }
 }
 
@@ -83,28 +113,22 @@ where
     }
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
-        let has_key = request.headers().contains_key(&self.key);
         match self.treatment(&request) {
-            Treatment::Guard if has_key => {
+            Treatment::Guard => {
                 let request = request.map(|body| Body::new(OneMessage::new(body)));
-                return GrpcIdempotencyFuture::new(self.guarded.call(request));
+                GrpcIdempotencyFuture::new(self.guarded.call(request))
             }
-            Treatment::Guard => {}
-            Treatment::Refuse if has_key => {
-                let refusal = match Framing::of(&request) {
-                    Framing::GrpcWeb => untranslated(),
-                    Framing::Grpc | Framing::None => streaming_refusal(),
-                };
+            Treatment::Refuse => {
                 // What was reserved for this call is given back.
                 let next = self.guarded.clone();
                 drop(std::mem::replace(&mut self.guarded, next));
-                return GrpcIdempotencyFuture::refused(refusal_response(&refusal).map(|_| Body::empty()));
+                GrpcIdempotencyFuture::refused(Framing::of(&request).refusal())
             }
-            Treatment::Pass | Treatment::Refuse => {
+            Treatment::Pass => {
                 request.extensions_mut().insert(Pass);
+                GrpcIdempotencyFuture::new(self.guarded.call(request.map(Body::new)))
             }
         }
-        GrpcIdempotencyFuture::new(self.guarded.call(request.map(Body::new)))
     }
 }
 
@@ -132,6 +156,9 @@ where
     }
 
     fn call(&mut self, request: Request<RequestBody<Body>>) -> I::Future {
-        self.0.call(request.map(|body| body.fold(|own| own, Body::new)))
+        let mut request = request.map(|body| body.fold(|own| own, Body::new));
+        // It was said to the layer here, and to none further in.
+        request.extensions_mut().remove::<Pass>();
+        self.0.call(request)
     }
 }

@@ -169,7 +169,8 @@ impl Policy {
     }
 
     pub(crate) fn covers(&self, method: &Method) -> bool {
-        self.methods.contains(method)
+        // The methods of a policy are HTTP's own.
+        self.protocol.is_some() || self.methods.contains(method)
     }
 }
 
