@@ -15,6 +15,7 @@ use actix_web::{
     dev::ServiceResponse,
     rt,
 };
+use futures_util::future::{Either, select};
 use http::Response;
 use idempotency_tower::{ResponseBody, ResponseFuture};
 use pin_project_lite::pin_project;
@@ -117,13 +118,28 @@ impl Guarded {
         loop {
             if let Poll::Ready(Ok(answered)) = Pin::new(&mut self.exchange).poll(cx) {
                 // Now that nobody orders any more, an errand without an order gives the request back.
-                has_ended(&mut self.errand, cx);
+                if !has_ended(&mut self.errand, cx) {
+                    self.go_on();
+                }
                 return Poll::Ready(self.accompany(answered));
             }
             let has_arrived = has_ended(&mut self.arriving, cx);
             if !(has_ended(&mut self.errand, cx) || has_arrived) {
                 return Poll::Pending;
             }
+        }
+    }
+
+    /// The handler, or the rest of its answer, goes on without whoever polls this, and may read its request meanwhile.
+    fn go_on(&mut self) {
+        let Some(errand) = self.errand.take() else { return };
+        match self.arriving.take() {
+            None => drop(rt::spawn(errand)),
+            Some(arriving) => drop(rt::spawn(async {
+                if let Either::Right(((), errand)) = select(errand, arriving).await {
+                    errand.await;
+                }
+            })),
         }
     }
 
@@ -151,11 +167,8 @@ fn has_ended(local: &mut Option<Local>, cx: &mut Context<'_>) -> bool {
 }
 
 impl Drop for Guarded {
-    /// The handler, or the rest of its answer, goes on without the caller; without an order there is nothing to go on
-    /// with.
+    /// Without an order there is nothing to go on with.
     fn drop(&mut self) {
-        if let Some(errand) = self.errand.take() {
-            rt::spawn(errand);
-        }
+        self.go_on();
     }
 }

@@ -24,12 +24,13 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{Request, Response, StatusCode};
 use idempotency_tower::{Attempt, RequestBody};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, task::unconstrained};
 use tracing::{Instrument, Span};
 
 use crate::{
     body::{Handed, answered, payload},
     convert::answer,
+    future::Local,
 };
 
 /// The handler, as the exchange sees it: it can be called once.
@@ -114,22 +115,27 @@ pub(crate) async fn errand<I, B>(
     returned: Rc<RefCell<Returned>>,
 ) where
     I: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
-    B: MessageBody,
+    B: MessageBody + 'static,
 {
-    let Ok(Order { request: asked, span, reply }) = ordered.await else {
+    // The poll in which the exchange ends must see that nobody orders any more, however much its task has done.
+    let Ok(Order { request: asked, span, reply }) = unconstrained(ordered).await else {
         returned.borrow_mut().request = Some(request);
         return;
     };
     let request = again(request, connection, asked);
-    let called = AssertUnwindSafe(async { inner.call(request).await }).catch_unwind();
-    match called.instrument(span.clone()).await {
-        Ok(Ok(response)) => {
-            let (request, response) = response.into_parts();
-            returned.borrow_mut().request = Some(request);
-            read_out(response, reply, &returned).instrument(span).await;
+    let called = AssertUnwindSafe(async {
+        match inner.call(request).await {
+            Ok(response) => {
+                let (request, response) = response.into_parts();
+                returned.borrow_mut().request = Some(request);
+                Answered::of(response)
+            }
+            // What actix makes of an error is an answer like any other.
+            Err(error) => Answered::of(error.error_response()),
         }
-        // What actix makes of an error is an answer like any other.
-        Ok(Err(error)) => read_out(error.error_response(), reply, &returned).instrument(span).await,
+    });
+    match called.catch_unwind().instrument(span.clone()).await {
+        Ok(answered) => answered.hand_over(reply, &returned).instrument(span).await,
         // Without a reader there is no run to tell.
         Err(panic) => drop(reply.send(Err(panic))),
     }
@@ -151,25 +157,33 @@ fn again(
     ServiceRequest::from_parts(request, connection.unwrap_or_else(|| payload(body)))
 }
 
-async fn read_out<B: MessageBody>(
-    response: HttpResponse<B>,
-    reply: oneshot::Sender<Reply>,
-    returned: &RefCell<Returned>,
-) {
-    let (head, body) = response.into_parts();
-    let (handed, feeding) = answered(body);
-    let told = answer(&head, handed);
-    returned.borrow_mut().head = Some(head);
-    // Every head of the one version of `http` is one of the other.
-    let told = told.unwrap_or_else(|_| {
-        let mut failed = Response::new(Handed::whole(Bytes::new()));
-        *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        failed
-    });
-    if reply.send(Ok(told)).is_ok()
-        && let Some(feeding) = feeding
-    {
-        feeding.await;
+/// What the handler answered: the head, as actix has it and as the exchange does, and what reads the body out.
+struct Answered {
+    head: HttpResponse<()>,
+    told: Response<Handed>,
+    feeding: Option<Local>,
+}
+
+impl Answered {
+    fn of<B: MessageBody + 'static>(response: HttpResponse<B>) -> Self {
+        let (head, body) = response.into_parts();
+        let (handed, feeding) = answered(body);
+        // Every head of the one version of `http` is one of the other.
+        let told = answer(&head, handed).unwrap_or_else(|_| {
+            let mut failed = Response::new(Handed::whole(Bytes::new()));
+            *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            failed
+        });
+        Self { head, told, feeding: feeding.map(|feeding| Box::pin(feeding) as Local) }
+    }
+
+    async fn hand_over(self, reply: oneshot::Sender<Reply>, returned: &RefCell<Returned>) {
+        returned.borrow_mut().head = Some(self.head);
+        if reply.send(Ok(self.told)).is_ok()
+            && let Some(feeding) = self.feeding
+        {
+            feeding.await;
+        }
     }
 }
 
