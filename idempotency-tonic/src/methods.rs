@@ -5,6 +5,10 @@ use std::{collections::HashSet, sync::Arc};
 use prost::Message;
 use prost_types::{FileDescriptorSet, MethodDescriptorProto, method_options::IdempotencyLevel};
 
+/// Where gRPC's own services stand. Other packages may begin with `grpc.` as well.
+const OWN: [&str; 5] =
+    ["/grpc.health.", "/grpc.reflection.", "/grpc.channelz.", "/grpc.lb.", "/grpc.binarylog."];
+
 /// What becomes of a call that has a key and streams its requests: it has no payload to compare before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ClientStreams {
@@ -67,7 +71,7 @@ impl Methods {
     }
 
     pub(crate) fn treatment(&self, path: &str) -> Treatment {
-        if path.starts_with("/grpc.") || self.safe.contains(path) {
+        if OWN.iter().any(|own| path.starts_with(own)) || self.safe.contains(path) {
             return Treatment::Pass;
         }
         match self.client_streams {
@@ -136,6 +140,8 @@ mod tests {
         let strict = methods.clone().client_streams(ClientStreams::Refuse);
         assert_eq!(strict.treatment("/shop.v1.Orders/Upload"), Treatment::Refuse);
         let bare = Methods::default().described_by(&descriptors("")).unwrap();
+        assert_eq!(bare.treatment("/grpc.health.v1.Health/Check"), Treatment::Pass);
+        assert_eq!(bare.treatment("/grpc.payments.v1.Payments/Charge"), Treatment::Guard);
         assert_eq!(bare.treatment("/Orders/Look"), Treatment::Pass);
         assert!(Methods::default().described_by(b"\xff").is_err());
     }
