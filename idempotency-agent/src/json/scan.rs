@@ -229,7 +229,8 @@ fn unescaped(inside: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The character of `uXXXX` at the beginning of `escape`, or of a pair of such, and how long it is written.
+/// The character of `u` and four hexadecimal digits at the beginning of `escape`, or of a pair of such, and how long it is
+/// written.
 fn escaped_unit(escape: &str) -> (char, usize) {
     let unit = |at: usize| u32::from_str_radix(escape.get(at..at + 4)?, 16).ok();
     let first = unit(1).unwrap_or(0xFFFD);
