@@ -9,6 +9,7 @@ use crate::{
     Classifier, EffectError, EffectKey, Ledger, LedgerError, Outcome, Reconciler, Refusal,
     door::Named,
     json::{PayloadError, Tree},
+    key::digest,
     ledger::{Asker, Busy, ConflictMode},
 };
 
@@ -28,6 +29,7 @@ pub struct EffectBuilder<S> {
     named: Named,
     key: Option<EffectKey>,
     identity: Option<Result<Tree, PayloadError>>,
+    payload: Option<Result<Tree, PayloadError>>,
     summary: Option<String>,
     asker: Option<Asker>,
     busy: Option<Busy>,
@@ -49,6 +51,7 @@ impl<S: LedgerStore> EffectBuilder<S> {
             named,
             key: None,
             identity: None,
+            payload: None,
             summary: None,
             asker: None,
             busy: None,
@@ -84,6 +87,14 @@ impl<S: LedgerStore> EffectBuilder<S> {
     /// words, never a model's. Without one it is the only effect of its intent in its scope.
     pub fn identity(mut self, identity: &(impl Serialize + ?Sized)) -> Self {
         self.identity = Some(Tree::of(identity));
+        self
+    }
+
+    /// All that the effect is asked to do, where that is more than its identity: the refund's amount besides its order.
+    /// While the effect happens, may have happened or has happened, who asks for it with another payload is refused. Only a
+    /// digest is recorded.
+    pub fn payload(mut self, payload: &(impl Serialize + ?Sized)) -> Self {
+        self.payload = Some(Tree::of(payload));
         self
     }
 
@@ -148,6 +159,12 @@ impl<S: LedgerStore> EffectBuilder<S> {
                 Ok(EffectKey::of_tree(&intent, identity, policy.compat)?)
             }
         }
+    }
+
+    fn payload_digest(&self) -> Result<Option<String>, LedgerError> {
+        let Some(payload) = &self.payload else { return Ok(None) };
+        let payload = payload.as_ref().map_err(Clone::clone)?;
+        Ok(Some(digest(payload, self.ledger.0.policy.compat)?))
     }
 
     /// Does the effect, once, or says what became of it.

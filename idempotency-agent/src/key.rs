@@ -133,8 +133,7 @@ impl EffectKey {
     /// # Errors
     /// [`PayloadError::NotFinite`], unless `compat` is strict.
     pub fn of_tree(intent: &Intent, identity: &Tree, compat: Compat) -> Result<Self, PayloadError> {
-        let digest = hex(&Sha256::digest(canonical(identity, compat)?));
-        Ok(Self(format!("{intent}:{}", &digest[..32])))
+        Ok(Self(format!("{intent}:{}", digest(identity, compat)?)))
     }
 
     /// A key that is the caller's own text.
@@ -185,6 +184,13 @@ impl fmt::Display for ProviderKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// 128 bits of what `payload` says, as 32 digits.
+pub(crate) fn digest(payload: &Tree, compat: Compat) -> Result<String, PayloadError> {
+    let mut digest = hex(&Sha256::digest(canonical(payload, compat)?));
+    digest.truncate(32);
+    Ok(digest)
 }
 
 fn hex(bytes: &[u8]) -> String {

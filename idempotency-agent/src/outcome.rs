@@ -59,6 +59,8 @@ pub enum Refusal {
     Exhausted(Effect),
     /// Its key is taken by an effect of another intent.
     KeyTaken(Effect),
+    /// It was asked for with another payload, and happened, or may have.
+    PayloadChanged(Effect),
 }
 
 impl Refusal {
@@ -73,6 +75,7 @@ impl Refusal {
             Self::ConversationChanged(_) => "conversation_changed",
             Self::Exhausted(_) => "exhausted",
             Self::KeyTaken(_) => "key_taken",
+            Self::PayloadChanged(_) => "payload_changed",
         }
     }
 }

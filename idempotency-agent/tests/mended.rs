@@ -87,6 +87,7 @@ fn attempt(key: &str, run: Option<(&str, Number)>) -> Claim {
         conflict: ConflictMode::Any,
         acknowledges: true,
         lease: number(LEASE),
+        payload: None,
         marks_point_of_no_return: false,
     }
 }

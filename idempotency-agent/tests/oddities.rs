@@ -171,6 +171,7 @@ fn input(rng: &mut Rng, found: Document, now: Number, terms: &Terms) -> Ran {
                 conflict: *rng.choice(modes.iter()).unwrap(),
                 acknowledges: rng.bool(),
                 lease,
+                payload: None,
                 marks_point_of_no_return: rng.bool(),
             };
             claim(found, &claim_, now, terms).map(|step| (step.write, Some(step.verdict), None))

@@ -38,13 +38,15 @@ pub(super) struct Request<S> {
     pub(super) scope: LedgerScope,
     pub(super) intent: String,
     pub(super) key: EffectKey,
+    payload: Option<String>,
 }
 
 impl<S: LedgerStore> Request<S> {
     pub(super) fn new(builder: EffectBuilder<S>) -> Result<Self, LedgerError> {
         let key = builder.key()?;
+        let payload = builder.payload_digest()?;
         let (scope, intent) = builder.named.clone()?;
-        Ok(Self { builder, scope, intent: intent.as_str().to_owned(), key })
+        Ok(Self { builder, scope, intent: intent.as_str().to_owned(), key, payload })
     }
 
     pub(super) fn tell(&self, kind: EventKind) {
@@ -115,6 +117,7 @@ impl<S: LedgerStore> Request<S> {
             key: self.key.as_str().to_owned(),
             intent: self.intent.clone(),
             summary: self.builder.summary.clone(),
+            payload: self.payload.clone(),
             asker: self.builder.asker.clone(),
             attempt_id,
             conflict: self.builder.conflict,
@@ -232,9 +235,14 @@ fn refusal(reason: RefusalReason, conflicts: Conflicts, entry: Option<Effect>) -
         (RefusalReason::ConversationChanged, _) => Refusal::ConversationChanged(conflicts),
         (RefusalReason::Exhausted, Some(entry)) => Refusal::Exhausted(entry),
         (RefusalReason::KeyTaken, Some(entry)) => Refusal::KeyTaken(entry),
-        (RefusalReason::UnknownRun | RefusalReason::Exhausted | RefusalReason::KeyTaken, _) => {
-            Refusal::UnknownRun
-        }
+        (RefusalReason::PayloadChanged, Some(entry)) => Refusal::PayloadChanged(entry),
+        (
+            RefusalReason::UnknownRun
+            | RefusalReason::Exhausted
+            | RefusalReason::KeyTaken
+            | RefusalReason::PayloadChanged,
+            _,
+        ) => Refusal::UnknownRun,
     }
 }
 

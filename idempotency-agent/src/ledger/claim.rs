@@ -21,6 +21,8 @@ pub struct Claim {
     pub intent: String,
     /// What it does, in words.
     pub summary: Option<String>,
+    /// The digest of all it is asked to do, where askers with the same key may differ in that.
+    pub payload: Option<String>,
     /// The run that asks; none outside of runs.
     pub asker: Option<Asker>,
     /// The name of this attempt, drawn before the call and the same however often the call is repeated.
@@ -84,6 +86,8 @@ pub enum RefusalReason {
     ConversationChanged,
     /// The key is taken by an effect of another intent. In the original that one's result would be answered.
     KeyTaken,
+    /// The key's effect was asked for with another payload, and happened, or may have.
+    PayloadChanged,
 }
 
 impl RefusalReason {
@@ -97,6 +101,7 @@ impl RefusalReason {
             Self::Superseded => "superseded",
             Self::ConversationChanged => "conversation_changed",
             Self::KeyTaken => "key_taken",
+            Self::PayloadChanged => "payload_changed",
         }
     }
 }
@@ -150,7 +155,13 @@ fn of_prior(prior: &Effect, input: &Claim, now: Number, terms: &Terms) -> Prior 
     if !terms.is_strict() && prior.intent != input.intent {
         return Prior::Answers(Claimed::refused_for(RefusalReason::KeyTaken, entry()));
     }
-    match prior.effective_status(now, terms) {
+    let status = prior.effective_status(now, terms);
+    // What did not happen leaves its key to any payload. The original knows of none.
+    let is_bound = !terms.is_strict() && status != Status::Failed;
+    if is_bound && prior.has_other_payload(input.payload.as_deref()) {
+        return Prior::Answers(Claimed::refused_for(RefusalReason::PayloadChanged, entry()));
+    }
+    match status {
         Status::Committed => Prior::Answers(Claimed::Replay(entry())),
         // Mended: the answer to this very claim was lost.
         Status::Pending if !terms.is_strict() && prior.attempt_id == input.attempt_id => {
@@ -263,6 +274,9 @@ fn acquire(
         effect.set_deadline(now + terms.pending_ttl);
         if input.marks_point_of_no_return {
             effect.set_sent(Sent::NotYet);
+        }
+        if let Some(payload) = &input.payload {
+            effect.set_payload(payload);
         }
     }
     document.effects.insert(input.key.clone(), Kept::Changed(effect.clone()));

@@ -83,6 +83,8 @@ const DEADLINE: &str = "deadlineAt";
 const SENT: &str = "sent";
 /// Until when somebody finds out how it ended.
 const RECONCILING: &str = "reconcilingUntil";
+/// The digest of all that an attempt was asked to do.
+const PAYLOAD: &str = "payloadHash";
 
 impl Effect {
     /// Where it is at `now`: an attempt that is abandoned is ambiguous, or failed if it had not yet passed its point of no
@@ -131,6 +133,17 @@ impl Effect {
 
     pub(super) fn reconciled_until(&self) -> Option<Number> {
         self.rest.get(RECONCILING).and_then(Raw::to_number)
+    }
+
+    /// Whether it is known to have been asked for with another payload than one with the digest `payload`.
+    pub(super) fn has_other_payload(&self, payload: Option<&str>) -> bool {
+        let own = self.rest.get(PAYLOAD).and_then(Raw::to_text);
+        payload.zip(own).is_some_and(|(payload, own)| payload != own)
+    }
+
+    pub(super) fn set_payload(&mut self, payload: &str) {
+        let payload = Raw::of(payload).unwrap_or_else(|_| Raw::null());
+        self.rest.insert(PAYLOAD.to_owned(), payload);
     }
 
     pub(super) fn set_deadline(&mut self, at: Number) {

@@ -163,6 +163,7 @@ fn claim(rng: &mut Rng, number: u64, tokens: &[(String, Number)]) -> Claim {
         conflict: *rng.choice(modes.iter()).unwrap(),
         acknowledges: rng.u8(..) < 200,
         lease: Number::Whole(200),
+        payload: None,
         marks_point_of_no_return: false,
     }
 }
@@ -325,6 +326,7 @@ async fn bytes_of_one(before: usize, layout: LedgerLayout, runs: Runs) -> usize 
             conflict: ConflictMode::Any,
             acknowledges: true,
             lease: Number::Whole(60_000),
+            payload: None,
             marks_point_of_no_return: false,
         };
         let claimed = side.claim(&input).await;

@@ -87,6 +87,11 @@ impl ToolOutcome {
             Refusal::Exhausted(_) => {
                 Self::not_done("refused", "This failed as often as it may. Hand it to a person.")
             }
+            Refusal::PayloadChanged(_) => Self::not_done(
+                "refused",
+                "This was asked for before with other arguments, and was not done again with these. If the first call is \
+                 what you mean, repeat it as it was; if this is something else, it needs an identity of its own.",
+            ),
             other => {
                 let message = format!("Stop: this run may do nothing more ({}).", other.name());
                 Self { terminal: true, ..Self::not_done("refused", message) }
@@ -100,7 +105,7 @@ impl ToolOutcome {
     }
 
     /// A call that names no tool, or no thing to do.
-    pub(super) fn refused_call(why: &str) -> Self {
+    pub fn refused_call(why: &str) -> Self {
         Self::not_done("failed", format!("Nothing was done: {why}."))
     }
 

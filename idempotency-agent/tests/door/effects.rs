@@ -246,3 +246,31 @@ async fn fifty_on_one_key_at_once_come_to_one_effect() {
     }
     assert_eq!((executed, provider.count()), (1, 1));
 }
+
+#[tokio::test]
+async fn a_payload_binds_its_key_unless_nothing_happened() {
+    let (ledger, provider) = (ledger(), Provider::default());
+    let ask =
+        |order: &str, cents: u32| ledger.effect("conversation", "refund").identity(order).payload(&cents);
+    assert!(ask("order 1", 500).execute(|fx| provider.ok(fx)).await.unwrap().is_done());
+    let other = ask("order 1", 700).execute(|fx| provider.ok(fx)).await.unwrap();
+    assert!(
+        matches!(&other, Outcome::Refused(Refusal::PayloadChanged(entry)) if entry.attempt == Number::ONE)
+    );
+    assert!(matches!(ask("order 1", 500).execute(|fx| provider.ok(fx)).await.unwrap(), Outcome::Replayed(1)));
+    // Who compares nothing is told what the key came to.
+    let blind = ledger.effect("conversation", "refund").identity("order 1").execute(|fx| provider.ok(fx));
+    assert!(matches!(blind.await.unwrap(), Outcome::Replayed(1)));
+
+    let lost = ask("order 2", 500).execute(|_| async { Err::<u32, _>(EffectError::unknown("timed out")) });
+    assert!(matches!(lost.await.unwrap(), Outcome::Ambiguous { .. }));
+    let other = ask("order 2", 700).execute(|fx| provider.ok(fx)).await.unwrap();
+    assert!(matches!(other, Outcome::Refused(Refusal::PayloadChanged(_))));
+
+    let refused =
+        ask("order 3", 500).execute(|_| async { Err::<u32, _>(EffectError::not_applied("no such order")) });
+    assert!(matches!(refused.await.unwrap(), Outcome::Failed { retryable: true, .. }));
+    let mended = ask("order 3", 700).execute(|fx| provider.ok(fx)).await.unwrap();
+    assert!(matches!(mended, Outcome::Executed { value: 2, .. }));
+    assert_eq!(provider.count(), 2);
+}

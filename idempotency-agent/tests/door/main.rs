@@ -5,6 +5,7 @@
 mod cancelling;
 mod effects;
 mod faults;
+mod jobs;
 mod original;
 mod reconciling;
 mod runs;

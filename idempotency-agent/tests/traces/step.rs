@@ -1,5 +1,7 @@
 //! A trace and its steps, and how what they expect is written.
 
+use std::collections::BTreeMap;
+
 use idempotency_agent::{
     Compat,
     ledger::{
@@ -9,7 +11,7 @@ use idempotency_agent::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
 #[derive(Deserialize)]
 pub(crate) struct Trace {
@@ -52,7 +54,8 @@ impl Trace {
 pub(crate) struct Step {
     pub(crate) op: String,
     now: Box<RawValue>,
-    args: Map<String, Value>,
+    /// As they are written: numbers of any size stay what they are.
+    args: BTreeMap<String, Box<RawValue>>,
     pub(crate) delta: Option<Value>,
     #[serde(default)]
     out: Value,
@@ -139,8 +142,9 @@ impl Step {
             asker: self.maybe_text("runId").map(|run_id| Asker { run_id, token: self.maybe("token") }),
             attempt_id: self.text("attemptId"),
             conflict: modes.into_iter().find(|mode| mode.name() == self.text("conflict")).unwrap(),
-            acknowledges: self.args["ack"].as_bool().unwrap(),
+            acknowledges: self.args["ack"].get() == "true",
             lease: self.number("leaseTtlMs"),
+            payload: None,
             marks_point_of_no_return: false,
         }
     }
@@ -169,7 +173,7 @@ impl Step {
     }
 
     fn maybe_text(&self, name: &str) -> Option<String> {
-        self.args.get(name)?.as_str().map(str::to_owned)
+        Some(self.raw(name)?.to_text()?.into_owned())
     }
 
     fn number(&self, name: &str) -> Number {
@@ -181,7 +185,7 @@ impl Step {
     }
 
     fn raw(&self, name: &str) -> Option<Raw> {
-        self.args.get(name).map(|value| Raw::of(value).unwrap())
+        self.args.get(name).map(|value| Raw::new(value.get()).unwrap())
     }
 
     /// The state the step has to leave, and its answer.
