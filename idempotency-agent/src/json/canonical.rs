@@ -68,14 +68,15 @@ const fn name(float: f64) -> &'static str {
     }
 }
 
-/// A whole double is written out to its last digit; any other has the fewest digits that lead back to it.
+/// A whole double is written out to its last digit; any other has the fewest digits that lead back to it, and of two such
+/// endings that are equally near the even one, which the standard library does not promise.
 fn write_float(float: f64, text: &mut String) {
     let written = if float == 0.0 {
         write!(text, "0")
     } else if float.fract() == 0.0 {
         write!(text, "{float:.0}")
     } else if float.abs() >= 1e-4 {
-        write!(text, "{float}")
+        write!(text, "{}", ryu_js::Buffer::new().format_finite(float))
     } else {
         let shortest = format!("{float:e}");
         let (mantissa, exponent) = shortest.split_once("e-").unwrap_or((&shortest, "0"));

@@ -95,10 +95,31 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Whole(one), Self::Whole(other)) => one.cmp(other),
+            (Self::Whole(whole), Self::Fraction(fraction)) => beside(*whole, *fraction),
+            (Self::Fraction(fraction), Self::Whole(whole)) => beside(*whole, *fraction).reverse(),
             // Both are finite, so they compare.
-            (one, other) => one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal),
+            (Self::Fraction(one), Self::Fraction(other)) => one.partial_cmp(other).unwrap_or(Ordering::Equal),
         }
     }
+
+    /// Of two that are equal the first, as a writer in Python has it: the same number may be written in two ways.
+    fn max(self, other: Self) -> Self {
+        if other > self { other } else { self }
+    }
+}
+
+/// How an integer compares with a fraction, to the last digit: the nearest float of a large one is another number.
+#[expect(clippy::cast_possible_truncation, reason = "what is beyond is beyond every integer, too")]
+fn beside(whole: i128, fraction: f64) -> Ordering {
+    let beyond = Number::Whole(i128::MAX).as_f64();
+    if fraction >= beyond {
+        return Ordering::Less;
+    }
+    if fraction < -beyond {
+        return Ordering::Greater;
+    }
+    let part = fraction.fract();
+    whole.cmp(&(fraction as i128)).then_with(|| 0.0.partial_cmp(&part).unwrap_or(Ordering::Equal))
 }
 
 impl Add for Number {

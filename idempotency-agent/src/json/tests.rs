@@ -98,3 +98,25 @@ fn numbers_of_all_forms_compare_and_add() {
     assert!(read(&"9".repeat(60)) > Number::Whole(i128::MAX));
     assert_eq!(read(&read("1060.5").to_string()), read("1060.5"));
 }
+
+#[test]
+fn an_integer_beside_a_fraction_counts_to_its_last_digit() {
+    let read = |text: &str| Number::read(text).unwrap();
+    // 2^53 + 1 is no float: its nearest is 2^53.
+    assert!(read("9007199254740993") > read("9007199254740992.0"));
+    assert!(read("9007199254740992.0") < read("9007199254740993"));
+    assert!(read("-3") < read("-2.5") && read("-2") > read("-2.5") && read("2") < read("2.5"));
+    assert!(read("1e300") > Number::Whole(i128::MAX) && read("-1e300") < Number::Whole(i128::MIN));
+    assert_eq!(read("5").max(read("5.0")).to_string(), "5");
+    assert_eq!(read("5.0").max(read("5")).to_string(), "5.0");
+}
+
+#[test]
+fn of_two_endings_equally_near_the_even_one_is_written() {
+    // Exactly between .2 and .3, and between .7 and .8.
+    for (number, text) in
+        [(821_506_565_959_902.25, "821506565959902.2"), (821_506_565_959_902.75, "821506565959902.8")]
+    {
+        assert_eq!(canonical(&Tree::of(&number).unwrap(), crate::Compat::Mended).unwrap(), text);
+    }
+}
