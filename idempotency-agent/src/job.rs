@@ -33,8 +33,8 @@ pub enum Delivered<T, E> {
     Superseded,
     /// Another run lives in the scope.
     Busy(Busy),
-    /// An effect of an earlier delivery still runs.
-    InFlight(Effect),
+    /// These effects of an earlier delivery still run.
+    InFlight(Vec<Effect>),
     /// Nobody knows whether these effects of it happened. A redelivery finds out only where the ledger has a reconciler.
     InDoubt {
         /// The effects.
@@ -117,8 +117,11 @@ impl<S: LedgerStore> JobBuilder<S> {
                 return Ok(Delivered::Superseded);
             }
         }
-        if skips_what_wrote && run.already_wrote() {
-            return of_earlier(&run).await;
+        if skips_what_wrote
+            && run.already_wrote()
+            && let Some(delivered) = of_earlier(&run).await?
+        {
+            return Ok(delivered);
         }
         let mut signs = JoinSet::new(); // ends with this call
         signs.spawn(give_signs_of_life(Arc::clone(&run), lease));
@@ -128,7 +131,7 @@ impl<S: LedgerStore> JobBuilder<S> {
                 Ok(Delivered::Done(value))
             }
             Err(error) => {
-                let effects = in_doubt(&run).await?;
+                let effects = with_status(&of_run(&run).await?, Status::Ambiguous);
                 Ok(match effects.is_empty() {
                     true => Delivered::Failed(error),
                     false => Delivered::InDoubt { effects, error: Some(error) },
@@ -159,26 +162,26 @@ impl<T, E> Delivered<T, E> {
     }
 }
 
-/// What a job is to its queue that an earlier delivery has written for.
-async fn of_earlier<S: LedgerStore, T, E>(run: &Run<S>) -> Result<Delivered<T, E>, LedgerError> {
-    let mut effects = Vec::new();
-    for (effect, status) in of_run(run).await? {
-        match status {
-            Status::Pending => return Ok(Delivered::InFlight(effect)),
-            Status::Ambiguous => effects.push(effect),
-            Status::Committed | Status::Failed => {}
-        }
+/// What a job is to its queue that an earlier delivery has written for. Nothing yet, where all that it attempted is known
+/// not to have happened.
+async fn of_earlier<S: LedgerStore, T, E>(run: &Run<S>) -> Result<Option<Delivered<T, E>>, LedgerError> {
+    let of_run = of_run(run).await?;
+    let found = |status| Some(with_status(&of_run, status)).filter(|effects| !effects.is_empty());
+    if let Some(effects) = found(Status::Pending) {
+        return Ok(Some(Delivered::InFlight(effects)));
     }
-    if effects.is_empty() {
-        run.end("completed").await?;
-        return Ok(Delivered::AlreadyDone);
+    if let Some(effects) = found(Status::Ambiguous) {
+        return Ok(Some(Delivered::InDoubt { effects, error: None }));
     }
-    Ok(Delivered::InDoubt { effects, error: None })
+    if found(Status::Committed).is_none() {
+        return Ok(None);
+    }
+    run.end("completed").await?;
+    Ok(Some(Delivered::AlreadyDone))
 }
 
-async fn in_doubt<S: LedgerStore>(run: &Run<S>) -> Result<Vec<Effect>, LedgerError> {
-    let effects = of_run(run).await?.into_iter();
-    Ok(effects.filter(|(_, status)| *status == Status::Ambiguous).map(|(effect, _)| effect).collect())
+fn with_status(effects: &[(Effect, Status)], status: Status) -> Vec<Effect> {
+    effects.iter().filter(|(_, found)| *found == status).map(|(effect, _)| effect.clone()).collect()
 }
 
 /// Every effect of the run, with where it is now.

@@ -35,7 +35,7 @@ const FLOORS: [(&str, &[&str]); 5] = [
 const PORTS: usize = 2;
 
 /// The doors: what stands above every store.
-pub const DOORS: [&str; 7] = [
+pub const DOORS: [&str; 8] = [
     "idempotency-tower",
     "idempotency-axum",
     "idempotency-actix",
@@ -43,6 +43,7 @@ pub const DOORS: [&str; 7] = [
     "idempotency-queue",
     "idempotency-webhook",
     "idempotency-agent",
+    "idempotency-mcp",
 ];
 
 fn floor_of(module: &str) -> Option<usize> {
