@@ -17,14 +17,18 @@ struct Purged {
 impl MySqlStore {
     pub(crate) async fn purge_in_batches(&self, at_most: u32) -> Result<u32, StoreError> {
         let mut removed = 0;
+        // What another purge removed first, or this one before its answer was lost, is not the end of what is due.
+        let mut was_in_vain = false;
         while removed < at_most {
             let batch = BATCH.min(at_most - removed);
             match self.purge_batch(batch).await {
                 Ok(Purged { found, removed: count }) => {
                     removed += count;
-                    if found < batch || count == 0 {
+                    let is_in_vain = count == 0;
+                    if found < batch || (is_in_vain && was_in_vain) {
                         break;
                     }
+                    was_in_vain = is_in_vain;
                 }
                 Err(error) if removed == 0 => return Err(error),
                 Err(_) => break,

@@ -67,11 +67,24 @@ async fn purges_that_meet_share_the_work_and_count_each_record_once() {
             purges.spawn(async move { store.purge(u32::MAX).await.unwrap() });
         }
         let mut removed: u32 = purges.join_all().await.into_iter().sum();
-        // One that found the same batch as another stops when nothing of it is left.
+        // One that twice found the same batch as another stopped.
         removed += store.purge(u32::MAX).await.unwrap();
         assert_eq!(removed as usize, RECORDS);
         assert!(store.list(Select::All, None, 1).await.unwrap().is_empty());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_another_purge_removed_is_not_the_end() {
+    let Some(database) = Database::reach() else { return };
+    let (store, table) = database.store().await;
+    fill(&database, &table, 500).await;
+    let mut other = database.beside().await;
+    run(&mut other, &table, "BEGIN; DELETE FROM {t} ORDER BY address LIMIT 200").await;
+    let purge = tokio::spawn(async move { store.purge(u32::MAX).await });
+    tokio::time::sleep(Duration::from_millis(100)).await; // it waits for that batch
+    run(&mut other, &table, "COMMIT").await;
+    assert_eq!(purge.await.unwrap().unwrap(), 300);
 }
 
 /// The statement of a purge in a transaction that does not end, at the level that locks most.
