@@ -43,8 +43,8 @@ impl Timestamp {
 /// `duration` in whole microseconds, rounded up, so that a lease is never shorter than asked and never zero for a
 /// positive duration; at most what a signed 64-bit column holds.
 pub fn as_micros(duration: Duration) -> u64 {
-    let micros = duration.as_nanos().div_ceil(1_000);
-    u64::try_from(micros).unwrap_or(u64::MAX).min(Timestamp::NEVER.0)
+    let whole = duration.as_secs().saturating_mul(1_000_000);
+    whole.saturating_add(u64::from(duration.subsec_nanos().div_ceil(1_000))).min(Timestamp::NEVER.0)
 }
 
 /// Where a store without a clock of its own reads the time.
@@ -134,6 +134,7 @@ mod tests {
         assert_eq!(now.plus(Duration::MAX), Timestamp::NEVER);
         assert_eq!(Timestamp::NEVER.plus(Duration::from_secs(1)), Timestamp::NEVER);
         assert_eq!(as_micros(Duration::from_nanos(1)), 1);
+        assert_eq!(as_micros(Duration::new(2, 999_999_001)), 3_000_000);
         assert_eq!(as_micros(Duration::ZERO), 0);
     }
 

@@ -70,14 +70,17 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    loop {
-        tokio::task::coop::consume_budget().await; // a body that is always ready must let others run
-        let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await else { return Ok(()) };
+    while !body.is_end_stream() {
+        let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await else { break };
         gathered.push(frame.map_err(|error| GatherError::Broken(error.into()))?);
         if gathered.len() > limit {
             return Err(GatherError::TooLong);
         }
+        if !body.is_end_stream() {
+            tokio::task::coop::consume_budget().await; // a body that is always ready must let others run
+        }
     }
+    Ok(())
 }
 
 /// What became of a response body of known size.
