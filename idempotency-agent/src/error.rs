@@ -23,6 +23,13 @@ pub enum LedgerError {
     /// The effect is done, and what it came to cannot be read as what was asked for. It was not done again.
     #[error("the effect is done, and its stored result cannot be read as what was asked for")]
     StoredResult(#[source] serde_json::Error),
+    /// The effect is done, and what it came to was too long to be kept: see
+    /// [`Policy::max_result_bytes`](crate::Policy::max_result_bytes). It was not done again.
+    #[error("the effect is done, and its result of {bytes} bytes was not kept")]
+    ResultNotKept {
+        /// How long it was.
+        bytes: u64,
+    },
     /// Nothing stands under the key any more, although it was asked for again and again.
     #[error("the effect's entry changed with every look")]
     Restless,

@@ -70,6 +70,11 @@ pub enum EventKind {
     },
     /// It came to something that JSON cannot hold: null is recorded in its place.
     UnserializableResult,
+    /// It came to more than is kept: that it is done is recorded, and how long its result was.
+    ResultNotKept {
+        /// How long it was, in bytes.
+        bytes: u64,
+    },
 }
 
 /// Whoever is told of events. It is called within the calls it is told of, so it is quick; if it panics, that is ignored.

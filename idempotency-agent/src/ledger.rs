@@ -62,6 +62,8 @@ pub struct Terms {
     pub max_attempts: Number,
     /// How long what is settled, and what ended, is remembered, in milliseconds.
     pub retention: Number,
+    /// The longest result that is kept, in bytes of its JSON text.
+    pub max_result: usize,
     /// Whose law.
     pub compat: Compat,
 }

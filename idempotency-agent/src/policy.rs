@@ -14,6 +14,7 @@ pub struct Policy {
     pub(crate) max_attempts: u32,
     pub(crate) retention: Duration,
     pub(crate) lease: Duration,
+    pub(crate) max_result_bytes: usize,
     pub(crate) compat: Compat,
     pub(crate) portable: bool,
     pub(crate) provider_keys: ProviderKeys,
@@ -44,6 +45,7 @@ impl Policy {
             max_attempts: 3,
             retention: Duration::from_secs(604_800),
             lease: Duration::from_secs(60),
+            max_result_bytes: 256 * 1024,
             compat: Compat::Mended,
             portable: false,
             provider_keys: ProviderKeys::PerEffect,
@@ -72,6 +74,15 @@ impl Policy {
     #[must_use]
     pub const fn lease(self, lease: Duration) -> Self {
         Self { lease, ..self }
+    }
+
+    /// The longest result that is kept, in bytes of its JSON text without white space: 256 KiB unless set. An effect that
+    /// came to more is done all the same and never done again; its result is answered to who did it, and to whoever asks
+    /// later that it was not kept. Of a scope's last results a document holds several, so a store's own bound on a text is
+    /// to be far above this one.
+    #[must_use]
+    pub const fn max_result_bytes(self, max_result_bytes: usize) -> Self {
+        Self { max_result_bytes, ..self }
     }
 
     /// Whose law: the mended one unless set.
@@ -106,6 +117,7 @@ impl Policy {
             pending_ttl: millis(self.pending),
             max_attempts: Number::from(u64::from(self.max_attempts)),
             retention: millis(self.retention),
+            max_result: self.max_result_bytes,
             compat: self.compat,
         }
     }

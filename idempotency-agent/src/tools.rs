@@ -80,8 +80,13 @@ impl GuardedTool {
             ask = ask.summary(summary(&arguments));
         }
         let effect = Arc::clone(&self.effect);
-        let outcome = ask.execute(move |context| effect(arguments, context)).await?;
-        Ok(ToolOutcome::of(&outcome))
+        match ask.execute(move |context| effect(arguments, context)).await {
+            Ok(outcome) => Ok(ToolOutcome::of(&outcome)),
+            Err(LedgerError::StoredResult(_) | LedgerError::ResultNotKept { .. }) => {
+                Ok(ToolOutcome::done_without_its_result())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

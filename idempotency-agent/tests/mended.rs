@@ -6,14 +6,15 @@ use idempotency_agent::{
     Compat,
     ledger::{
         Asker, Begin, BeginState, Begun, Claim, Claimed, ConflictMode, Conflicts, Document, Effect, End,
-        Number, Pass, Raw, Reconcile, RefusalReason, RunMode, Settle, Settled, Status, Terms, Verdict, begin,
-        check, claim, end, history, pass, reconcile, settle,
+        Number, Pass, Raw, Reconcile, RefusalReason, Resolution, Resolve, RunMode, Settle, Settled, Status,
+        Terms, Verdict, begin, check, claim, end, history, pass, reconcile, resolve, settle,
     },
 };
 
 const LEASE: i128 = 100;
 const PENDING: i128 = 300;
 const RETENTION: i128 = 10_000;
+const MAX_RESULT: usize = 20;
 
 /// A scope under one of the laws.
 struct Scope {
@@ -28,7 +29,8 @@ fn number(value: i128) -> Number {
 impl Scope {
     fn under(compat: Compat) -> Self {
         let (pending_ttl, max_attempts, retention) = (number(PENDING), number(3), number(RETENTION));
-        Self { document: Document::empty(), terms: Terms { pending_ttl, max_attempts, retention, compat } }
+        let terms = Terms { pending_ttl, max_attempts, retention, max_result: MAX_RESULT, compat };
+        Self { document: Document::empty(), terms }
     }
 
     fn begin(&mut self, run_id: &str, mode: RunMode, read_at: Option<i128>, now: i128) -> Begun {
@@ -308,6 +310,48 @@ fn what_is_written_fits_every_store() {
     let step = settle(scope.document, &input, number(1), &scope.terms).unwrap();
     let Settled::Settled { entry, .. } = step.verdict else { panic!() };
     assert_eq!(entry.result.unwrap().as_str(), "\"ab\"");
+}
+
+/// Size: what is too long is not kept, and that it is done is.
+#[test]
+fn a_result_that_is_too_long_is_not_kept_and_its_effect_stays_done() {
+    let story = |length: usize| {
+        move |scope: &mut Scope| {
+            scope.claim(&attempt("reply", None), 0);
+            let input = Settle {
+                key: "reply".to_owned(),
+                attempt_id: "attempt at reply".to_owned(),
+                verdict: Verdict::Committed,
+                result: Some(Raw::of(&"x".repeat(length - 2)).unwrap()),
+                error: None,
+            };
+            let step = settle(scope.document.clone(), &input, number(1), &scope.terms).unwrap();
+            // What is kept is what was written and read again.
+            scope.document = Document::read(&step.write.unwrap().to_text()).unwrap();
+            match scope.claim(&Claim { attempt_id: "another".to_owned(), ..attempt("reply", None) }, 2) {
+                Claimed::Replay(entry) => (entry.result.is_some(), entry.result_not_kept()),
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    assert_mended(story(MAX_RESULT), &(true, None), &(true, None));
+    assert_mended(story(MAX_RESULT + 1), &(true, None), &(false, Some(21)));
+}
+
+/// Size: nor is what somebody else finds out that it came to.
+#[test]
+fn a_result_that_was_found_out_is_held_to_the_same_bound() {
+    let story = |scope: &mut Scope| {
+        scope.claim(&attempt("reply", None), 0);
+        scope.settle("reply", Verdict::Ambiguous, 1);
+        let result = Some(Raw::of(&"x".repeat(100)).unwrap());
+        let input =
+            Resolve { key: "reply".to_owned(), resolution: Resolution::Committed, result, attempt_id: None };
+        let found =
+            resolve(scope.document.clone(), &input, number(2), &scope.terms).unwrap().verdict.unwrap();
+        (found.status, found.result.is_some(), found.result_not_kept())
+    };
+    assert_mended(story, &(Status::Committed, true, None), &(Status::Committed, false, Some(102)));
 }
 
 /// The point of no return: a crash before it is known to have done nothing; after it nobody knows.

@@ -244,8 +244,13 @@ fn no_document_makes_the_law_panic_or_forget() {
         let text = document(&mut rng);
         let compat = if rng.bool() { Compat::Strict } else { Compat::Mended };
         let number = |value: i128| Number::Whole(value);
-        let terms =
-            Terms { pending_ttl: number(100), max_attempts: number(3), retention: number(500), compat };
+        let terms = Terms {
+            pending_ttl: number(100),
+            max_attempts: number(3),
+            retention: number(500),
+            max_result: 64,
+            compat,
+        };
         // A counter that is no number is the one thing no scope survives.
         let Ok(mut document) = Document::read(&text) else { continue };
         read += 1;

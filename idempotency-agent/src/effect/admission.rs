@@ -9,7 +9,7 @@ use crate::{
     EffectKey, InDoubt, LedgerError, LedgerScope, ProviderKey, Reconciled, Refusal,
     desk::{Beyond, Needs},
     event::EventKind,
-    ledger::{self, Claim, Claimed, Conflicts, Effect, Raw, Reconcile, RefusalReason, Resolution, Status},
+    ledger::{self, Claim, Claimed, Conflicts, Effect, Reconcile, RefusalReason, Resolution, Status},
     policy::{ProviderKeys, millis},
     run::fresh_id,
 };
@@ -26,7 +26,7 @@ const FINDING: Duration = Duration::from_secs(30);
 /// The answer to who asks for an effect.
 pub(super) enum Admission<S: LedgerStore> {
     Attempt(Held<S>),
-    Replayed(Option<Raw>),
+    Replayed(Effect),
     InFlight(Effect),
     Ambiguous(Effect),
     Refused(Refusal),
@@ -75,7 +75,7 @@ impl<S: LedgerStore> Request<S> {
                 }
                 (Claimed::Replay(entry), _) => {
                     self.tell(EventKind::Replayed);
-                    return Ok(Admission::Replayed(entry.result));
+                    return Ok(Admission::Replayed(entry));
                 }
                 (Claimed::Refused { reason, conflicts, entry }, _) => {
                     self.tell(EventKind::Refused { reason: Some(reason), run_id: self.run_id() });
@@ -216,7 +216,7 @@ impl<S: LedgerStore> Request<S> {
             return Err(LedgerError::Restless);
         };
         Ok(match status {
-            Status::Committed => Admission::Replayed(entry.result),
+            Status::Committed => Admission::Replayed(entry),
             // Mended: the original calls these two in flight as well.
             Status::Ambiguous if !self.builder.ledger.is_strict() => Admission::Ambiguous(entry),
             Status::Failed if !self.builder.ledger.is_strict() => {

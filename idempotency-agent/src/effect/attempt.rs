@@ -41,8 +41,11 @@ where
     let request = Arc::new(Request::new(builder)?);
     let held = match request.admit().await? {
         Admission::Attempt(held) => held,
-        Admission::Replayed(result) => {
-            let stored = result.unwrap_or_else(Raw::null);
+        Admission::Replayed(entry) => {
+            if let Some(bytes) = entry.result_not_kept() {
+                return Err(LedgerError::ResultNotKept { bytes });
+            }
+            let stored = entry.result.unwrap_or_else(Raw::null);
             return stored.parse().map(Outcome::Replayed).map_err(LedgerError::StoredResult);
         }
         Admission::InFlight(entry) => return Ok(Outcome::InFlight(entry)),
@@ -119,6 +122,11 @@ impl<S: LedgerStore> Held<S> {
         let settled = self.settle(Verdict::Committed, Some(result), None).await;
         let attempt = self.entry.attempt.as_u64();
         let counts = matches!(settled, Some(Settled::Settled { .. }));
+        if let Some(Settled::Settled { entry, .. }) = &settled
+            && let Some(bytes) = entry.result_not_kept()
+        {
+            self.request.tell(EventKind::ResultNotKept { bytes });
+        }
         let in_time = matches!(settled, Some(Settled::Settled { was_abandoned: false, .. }));
         // Mended: the original says that it is committed also where something else stands.
         if counts || (settled.is_some() && self.request.builder.ledger.is_strict()) {

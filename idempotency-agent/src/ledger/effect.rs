@@ -85,6 +85,8 @@ const SENT: &str = "sent";
 const RECONCILING: &str = "reconcilingUntil";
 /// The digest of all that an attempt was asked to do.
 const PAYLOAD: &str = "payloadHash";
+/// How long the result was that was not kept, in bytes.
+const NOT_KEPT: &str = "resultNotKept";
 
 impl Effect {
     /// Where it is at `now`: an attempt that is abandoned is ambiguous, or failed if it had not yet passed its point of no
@@ -157,6 +159,29 @@ impl Effect {
 
     pub(super) fn set_reconciling(&mut self, until: Number) {
         self.rest.insert(RECONCILING.to_owned(), raw_number(until));
+    }
+
+    /// How long its result was, in bytes, if that was too long to be kept: what it came to is not known any more.
+    pub fn result_not_kept(&self) -> Option<u64> {
+        self.rest.get(NOT_KEPT).and_then(Raw::to_number).map(Number::as_u64)
+    }
+
+    /// Records what it came to, or how long that was if that is longer than what is kept. The original keeps everything.
+    pub(super) fn keep_result(&mut self, result: Raw, terms: &Terms) {
+        if terms.is_strict() {
+            self.result = Some(result);
+            return;
+        }
+        let result = result.without_nul();
+        let length = result.as_str().len();
+        if length > terms.max_result {
+            let length = Number::from(u64::try_from(length).unwrap_or(u64::MAX));
+            self.result = None;
+            self.rest.insert(NOT_KEPT.to_owned(), raw_number(length));
+        } else {
+            self.result = Some(result);
+            self.rest.shift_remove(NOT_KEPT);
+        }
     }
 
     /// Whether it is settled for good.

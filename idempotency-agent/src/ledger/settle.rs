@@ -35,7 +35,7 @@ pub struct Settle {
     pub attempt_id: String,
     /// How it ended.
     pub verdict: Verdict,
-    /// What it came to: kept only when committed. None and null differ.
+    /// What it came to: kept only when committed, and only when it is not too long. None and null differ.
     pub result: Option<Raw>,
     /// What went wrong.
     pub error: Option<String>,
@@ -93,7 +93,7 @@ pub fn settle(
     entry.settle_seq = Some(seq);
     entry.error = input.error.as_deref().map(|error| effect::error(error, terms.compat));
     if let Some(result) = input.result.clone().filter(|_| wanted == Status::Committed) {
-        entry.result = Some(if terms.is_strict() { result } else { result.without_nul() });
+        entry.keep_result(result, terms);
     }
     if wanted != Status::Failed && entry.is_unsent(terms) {
         entry.set_sent(Sent::Yes); // it happened, or may have: the mark was forgotten
@@ -157,7 +157,7 @@ pub fn resolve(
             entry.status = Status::Committed;
             entry.error = None;
             if let Some(result) = input.result.clone() {
-                entry.result = Some(if terms.is_strict() { result } else { result.without_nul() });
+                entry.keep_result(result, terms);
             }
         }
         Resolution::NotApplied => {

@@ -30,6 +30,7 @@ fn terms() -> Terms {
         pending_ttl: number(300),
         max_attempts: number(3),
         retention: number(2_000),
+        max_result: 256,
         compat: Compat::Mended,
     }
 }

@@ -109,6 +109,12 @@ impl ToolOutcome {
         Self::not_done("failed", format!("Nothing was done: {why}."))
     }
 
+    /// An effect that is done, and of which nobody can say any more what it came to.
+    pub(super) fn done_without_its_result() -> Self {
+        let message = "This was done before and was not repeated. What it came to was not kept: do not repeat it to find out.";
+        Self::done("replayed", message, Value::Null)
+    }
+
     fn done(status: &'static str, message: &str, value: Value) -> Self {
         let output = Some(value).filter(|value| !value.is_null());
         Self { ok: true, output, ..Self::not_done(status, message) }

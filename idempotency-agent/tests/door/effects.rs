@@ -187,6 +187,29 @@ async fn a_result_that_json_cannot_hold_is_answered_once_and_null_from_then_on()
 }
 
 #[tokio::test]
+async fn a_result_longer_than_what_is_kept_is_answered_once_and_its_effect_never_done_again() {
+    let ears = Ears::default();
+    let policy = policy().max_result_bytes(1_000);
+    let ledger = builder().policy(policy).observer(ears.listen()).build().unwrap();
+    let ask = |length: usize| {
+        let effect = ledger.effect("conversation", "export").identity(&length);
+        effect.execute(move |_| async move { Ok::<_, EffectError>("x".repeat(length - 2)) })
+    };
+    assert_eq!(ask(1_000).await.unwrap().name(), "executed");
+    assert_eq!(ask(1_000).await.unwrap().name(), "replayed");
+    ears.heard();
+    let first = ask(1_001).await.unwrap();
+    assert!(matches!(&first, Outcome::Executed { value, late: false } if value.len() == 999));
+    assert!(ears.heard().contains(&EventKind::ResultNotKept { bytes: 1_001 }));
+    for _ in 0..2 {
+        assert!(matches!(ask(1_001).await, Err(LedgerError::ResultNotKept { bytes: 1_001 })));
+    }
+    assert_eq!(ears.heard(), [EventKind::Replayed, EventKind::Replayed]);
+    let key = ledger.effect("conversation", "export").identity(&1_001).key().unwrap();
+    assert!(ledger.check(&scope(), &key).await.unwrap().is_done());
+}
+
+#[tokio::test]
 async fn names_that_are_none_and_identities_that_identify_nothing_are_refused_before_anything_is_written() {
     let (ledger, provider) =
         (builder().policy(policy().portable_identities_only()).build().unwrap(), Provider::default());

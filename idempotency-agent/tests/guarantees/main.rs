@@ -17,6 +17,7 @@ use idempotency_store_postgres::PostgresLedger;
 use idempotency_store_redis::RedisStore;
 use idempotency_store_sqlite::SqliteStore;
 
+mod sizes;
 mod witness;
 mod workers;
 
@@ -38,6 +39,7 @@ fn policy(pending: Duration) -> Policy {
 /// Plays the schedules of some seeds on one store, each in a scope of its own, and says what happened in all.
 async fn play<S: LedgerStore>(store: S, seeds: impl Iterator<Item = u64>, pending: Duration) -> Tally {
     let store = Arc::new(store);
+    sizes::what_is_too_long_is_not_kept_and_stays_done(&store).await;
     let mut all = Tally::default();
     for seed in seeds {
         all += workers::schedule(Arc::clone(&store), &format!("scope {seed}"), seed, policy(pending)).await;

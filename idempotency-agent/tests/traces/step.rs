@@ -44,6 +44,7 @@ impl Trace {
             pending_ttl: number(&self.policy.pending_ttl_ms),
             max_attempts: number(&self.policy.max_attempts),
             retention: number(&self.policy.retention_ms),
+            max_result: 1, // by which the original does not go
             compat: self.compat,
         }
     }

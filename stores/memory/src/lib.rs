@@ -46,7 +46,8 @@
 //!
 //! # Ledgers
 //!
-//! [`MemoryLedger`] keeps the ledgers of agents.
+//! [`MemoryLedger`] keeps the ledgers of agents, within bounds of its own: a full one refuses new scopes, and drops nothing
+//! that is pending, in doubt or remembered.
 //!
 //! [`purge`]: idempotency_core::Store::purge
 //! [`StoreErrorKind::Full`]: idempotency_core::StoreErrorKind::Full
