@@ -2,11 +2,12 @@
 
 use idempotency_core::StoreError;
 use sqlx::Row;
+use tokio::time::{Instant, sleep};
 
 use crate::{MySqlStore, statements::Value};
 
 /// How many records one statement removes: few enough that a claim hardly waits for it.
-const BATCH: u32 = 200;
+const BATCH: u32 = 100;
 
 /// What one batch of a purge came to.
 struct Purged {
@@ -21,6 +22,7 @@ impl MySqlStore {
         let mut was_in_vain = false;
         while removed < at_most {
             let batch = BATCH.min(at_most - removed);
+            let begun = Instant::now();
             match self.purge_batch(batch).await {
                 Ok(Purged { found, removed: count }) => {
                     removed += count;
@@ -29,6 +31,8 @@ impl MySqlStore {
                         break;
                     }
                     was_in_vain = is_in_vain;
+                    // Rests as long as it worked: the server's other half is for claims.
+                    sleep(begun.elapsed()).await;
                 }
                 Err(error) if removed == 0 => return Err(error),
                 Err(_) => break,
