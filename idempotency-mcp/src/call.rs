@@ -1,5 +1,7 @@
 //! A call as a server's own functions see it.
 
+use std::fmt;
+
 use rmcp::{
     RoleServer,
     handler::server::tool::ToolCallContext,
@@ -9,7 +11,7 @@ use rmcp::{
 use serde_json::Value;
 
 /// A call of a tool, before it runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Call<'a> {
     tool: &'a str,
     arguments: Option<&'a JsonObject>,
@@ -53,5 +55,12 @@ impl<'a> Call<'a> {
     /// Everything else: the peer, the protocol's version, who the client says it is.
     pub const fn context(&self) -> &'a RequestContext<RoleServer> {
         self.context
+    }
+}
+
+/// What a client sent is not for logs.
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("tool", &self.tool).finish_non_exhaustive()
     }
 }

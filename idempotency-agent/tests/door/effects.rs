@@ -8,7 +8,7 @@ use idempotency_agent::{
 };
 use tokio::sync::{Barrier, oneshot};
 
-use crate::scene::{Ears, Provider, builder, entry, key, ledger, policy, scope};
+use crate::scene::{Ears, Provider, builder, entry, key, ledger, original, policy, scope};
 
 #[tokio::test]
 async fn an_effect_happens_once_and_its_result_is_answered() {
@@ -296,4 +296,11 @@ async fn a_payload_binds_its_key_unless_nothing_happened() {
     let mended = ask("order 3", 700).execute(|fx| provider.ok(fx)).await.unwrap();
     assert!(matches!(mended, Outcome::Executed { value: 2, .. }));
     assert_eq!(provider.count(), 2);
+
+    // The original knows of no payload.
+    let (original, provider) = (original().build().unwrap(), Provider::default());
+    for (cents, expected) in [(500, "executed"), (700, "replayed")] {
+        let ask = original.effect("conversation", "refund").payload(&cents);
+        assert_eq!(ask.execute(|fx| provider.ok(fx)).await.unwrap().name(), expected);
+    }
 }

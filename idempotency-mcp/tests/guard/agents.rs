@@ -174,3 +174,10 @@ async fn bug_a13_a_server_that_does_it_and_loses_its_answer() {
         assert_eq!((again.is_error, bank.provider.posts()), (Some(false), posts));
     }
 }
+
+/// A tool says that it is idempotent, and its records last for a day.
+#[test]
+fn bug_a14_a_guarded_tool_claims_no_hint() {
+    let bank = Bank::by_key();
+    assert_eq!(bank.tools.get("refund").unwrap().annotations, None);
+}

@@ -57,6 +57,21 @@ async fn a_client_that_hangs_up_does_not_cut_a_run_off() {
     assert!(gone.await.unwrap_err().is_cancelled());
     let client = bank.client().await;
     assert_eq!(status(&result(&client, refund(Some("k1"), "A")).await), "in_flight");
+    assert_recorded(&bank).await;
+}
+
+#[tokio::test]
+async fn a_transport_that_drops_a_call_does_not_cut_its_run_off() {
+    let bank = Bank::by_key();
+    bank.provider.will([How::Hold]);
+    let dropped = answer(&bank.client_of_one_that_drops_calls().await, refund(Some("k1"), "A")).await;
+    assert!(dropped.is_err());
+    assert_recorded(&bank).await;
+}
+
+/// Lets the run go on that nobody waits for, and finds its result.
+async fn assert_recorded(bank: &Bank) {
+    let client = bank.client().await;
     bank.provider.open();
     let replayed = loop {
         let copy = result(&client, refund(Some("k1"), "A")).await;

@@ -6,5 +6,6 @@ mod agents;
 mod calls;
 mod endings;
 mod kinds;
+mod outage;
 mod scene;
 mod start;

@@ -8,6 +8,7 @@ use std::{
 };
 
 use idempotency_agent::{Ledger, Policy};
+use idempotency_core::LedgerStore;
 use idempotency_mcp::{EffectContext, Guard, GuardError, Guarded, guard};
 use idempotency_store_memory::MemoryLedger;
 use rmcp::{
@@ -29,6 +30,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split},
     sync::{Semaphore, watch},
+    time::timeout,
 };
 
 pub(crate) type Client = RunningService<RoleClient, InitializeRequestParams>;
@@ -81,7 +83,9 @@ impl Provider {
 
     /// Waits until money has moved so often.
     pub(crate) async fn posted(&self, times: usize) {
-        self.0.posts.subscribe().wait_for(|posts| posts.len() >= times).await.unwrap();
+        let mut posts = self.0.posts.subscribe();
+        let posted = timeout(Duration::from_secs(60), posts.wait_for(|posts| posts.len() >= times));
+        posted.await.expect("money moves").unwrap();
     }
 
     /// Lets whoever waits at the gate through.
@@ -149,9 +153,9 @@ impl Bank {
         Self::with_ledger(&ledger(Policy::new()), choose)
     }
 
-    pub(crate) fn with_ledger(
-        ledger: &Ledger<MemoryLedger>,
-        choose: impl FnOnce(Guard<Self, MemoryLedger>) -> Guard<Self, MemoryLedger>,
+    pub(crate) fn with_ledger<L: LedgerStore>(
+        ledger: &Ledger<L>,
+        choose: impl FnOnce(Guard<Self, L>) -> Guard<Self, L>,
     ) -> Result<Self, GuardError> {
         let tools = choose(guard(Self::router(), ledger.clone())).build()?;
         Ok(Self { tools, provider: Provider::new() })
@@ -176,26 +180,48 @@ impl Bank {
     /// A client of the bank over a transport of its own.
     pub(crate) async fn client(&self) -> Client {
         let (ours, theirs) = duplex(64 * 1024);
-        self.connect(ours, theirs)
+        connect(self.clone(), ours, theirs)
     }
 
     /// A client whose line breaks instead of bringing the first answer to a call of a tool.
     pub(crate) async fn client_that_loses_its_answer(&self) -> Client {
         let ((ours, near), (far, theirs)) = (duplex(64 * 1024), duplex(64 * 1024));
         tokio::spawn(lose_an_answer(near, far));
-        self.connect(ours, theirs)
+        connect(self.clone(), ours, theirs)
     }
 
-    fn connect(&self, ours: DuplexStream, theirs: DuplexStream) -> Client {
-        let capabilities = ClientCapabilities::builder().enable_elicitation().enable_tasks().build();
-        let client = InitializeRequestParams::new(capabilities, Implementation::new("client", "1"))
-            .with_protocol_version(ProtocolVersion::V_2026_07_28);
-        let mut server = InitializeResult::new(ServerCapabilities::builder().enable_tools().build());
-        server.protocol_version = ProtocolVersion::V_2026_07_28;
-        let serving = serve_directly::<RoleServer, _, _, _, _>(self.clone(), ours, Some(client.clone()));
-        tokio::spawn(serving.waiting());
-        serve_directly::<RoleClient, _, _, _, _>(client, theirs, Some(server.into()))
+    /// A client of a server that drops a call once money has moved, as a transport may whose client has gone.
+    pub(crate) async fn client_of_one_that_drops_calls(&self) -> Client {
+        let (ours, theirs) = duplex(64 * 1024);
+        connect(Dropping(self.clone()), ours, theirs)
     }
+}
+
+#[derive(Clone)]
+struct Dropping(Bank);
+
+impl ServerHandler for Dropping {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        tokio::select! {
+            answer = self.0.tools.call(ToolCallContext::new(&self.0, request, context)) => answer,
+            () = self.0.provider.posted(1) => Err(internal()),
+        }
+    }
+}
+
+fn connect(server: impl ServerHandler, ours: DuplexStream, theirs: DuplexStream) -> Client {
+    let capabilities = ClientCapabilities::builder().enable_elicitation().enable_tasks().build();
+    let client = InitializeRequestParams::new(capabilities, Implementation::new("client", "1"))
+        .with_protocol_version(ProtocolVersion::V_2026_07_28);
+    let mut info = InitializeResult::new(ServerCapabilities::builder().enable_tools().build());
+    info.protocol_version = ProtocolVersion::V_2026_07_28;
+    let serving = serve_directly::<RoleServer, _, _, _, _>(server, ours, Some(client.clone()));
+    tokio::spawn(serving.waiting());
+    serve_directly::<RoleClient, _, _, _, _>(client, theirs, Some(info.into()))
 }
 
 /// Passes on what is said until the server answers a call of a tool, and closes both sides in the place of that.
@@ -265,7 +291,7 @@ pub(crate) async fn answer(
     client: &Client,
     params: CallToolRequestParams,
 ) -> Result<CallToolResponse, ServiceError> {
-    let answered = tokio::time::timeout(Duration::from_secs(60), client.peer().call_tool_once(params));
+    let answered = timeout(Duration::from_secs(60), client.peer().call_tool_once(params));
     answered.await.expect("an answer")
 }
 
