@@ -2,15 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::future::join_all;
-use http::StatusCode;
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::{
-    client::{Answer, post},
-    server::{Setting, until},
+    caller::{Call, Page, Told},
+    server::Setting,
 };
+
+const ORDER: Page = Page::Order { ms: 0 };
 
 const LEASE: Duration = Duration::from_millis(1500);
 
@@ -74,6 +76,27 @@ pub(crate) async fn a_killed_process_leaves_at_most_one_outcome(setting: Setting
     }
 }
 
+/// What a process that is killed from outside leaves is its store's to tell.
+pub(crate) async fn a_run_that_was_killed_lapses_and_its_retry_runs(setting: Setting) {
+    let setting = setting.with_config(json!({ "lease_ms": 4_000 }));
+    let doomed = setting.start().await;
+    setting.hold();
+    let caller = doomed.caller.clone();
+    let call = tokio::spawn(async move { caller.send(Call::to(Page::Held, "order")).await });
+    doomed.placed(1).await;
+    doomed.killed().await;
+    assert_eq!(call.await.unwrap(), Told::Nothing);
+    setting.let_go();
+    let server = setting.start().await;
+    assert!(
+        server.told(Call::to(Page::Held, "order")).await.is_in_flight(),
+        "the lease outlives its process"
+    );
+    let again = server.told_at_last(Call::to(Page::Held, "order")).await.ran();
+    assert_eq!(server.told(Call::to(Page::Held, "order")).await.replayed().body, again.body);
+    assert_eq!(server.orders().await, 2);
+}
+
 struct Seen {
     retry: Retry,
     orders: u64,
@@ -85,35 +108,29 @@ struct Seen {
 async fn killed(setting: Setting, kill_at: &str, on_lapse: &str) -> Seen {
     let flags = ["--on-lapse", on_lapse];
     let doomed = setting.start_with(&["--on-lapse", on_lapse, "--kill-at", kill_at]).await;
-    doomed.client.send(post("/orders", "order")).await.expect_err("the process dies before it answers");
+    let told = doomed.told(Call::to(ORDER, "order")).await;
+    assert_eq!(told, Told::Nothing, "the process dies before it answers");
     assert!(!doomed.ended().await.success());
     let died = Instant::now();
     let server = setting.start_with(&flags).await;
-    let again = async || server.client.send(post("/orders", "order")).await.unwrap();
-    let answer = until("the lease is over", async || {
-        let answer = again().await;
-        (answer.code() != "conflict").then_some(answer)
-    })
-    .await;
+    let told = server.told_at_last(Call::to(ORDER, "order")).await;
     let after = died.elapsed();
-    let retry = read(&answer);
+    let (retry, body) = read(told);
     // Decided once, decided for ever.
     for _ in 0..3 {
-        let later = again().await;
-        assert_eq!(read(&later), if retry == Ran { Replayed } else { retry }, "{kill_at} {on_lapse}");
-        assert!(retry == InDoubt || later.body == answer.body, "{kill_at} {on_lapse}: two outcomes");
+        let (later, its_body) = read(server.told(Call::to(ORDER, "order")).await);
+        assert_eq!(later, if retry == Ran { Replayed } else { retry }, "{kill_at} {on_lapse}");
+        assert!(retry == InDoubt || its_body == body, "{kill_at} {on_lapse}: two outcomes");
     }
     Seen { retry, orders: server.orders().await, outcomes: outcomes(&setting).await, after }
 }
 
-fn read(answer: &Answer) -> Retry {
-    match (answer.status, answer.is_replay()) {
-        (StatusCode::CREATED, false) => Ran,
-        (StatusCode::CREATED, true) => Replayed,
-        _ => {
-            assert_eq!((answer.status, &*answer.code()), (StatusCode::CONFLICT, "outcome-unknown"));
-            InDoubt
-        }
+fn read(told: Told) -> (Retry, Bytes) {
+    match told {
+        Told::Ran(answer) => (Ran, answer.body),
+        Told::Replayed(answer) => (Replayed, answer.body),
+        Told::InDoubt => (InDoubt, Bytes::new()),
+        other => panic!("after a death: {other:?}"),
     }
 }
 

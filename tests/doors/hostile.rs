@@ -3,7 +3,11 @@
 use http::StatusCode;
 use sqlx::{Connection, SqliteConnection};
 
-use crate::{client::post, server::Setting};
+use crate::{
+    caller::{Call, Page, Told},
+    client::post,
+    server::Setting,
+};
 
 pub(crate) async fn malformed_requests_claim_nothing(setting: Setting) {
     let mut server = setting.start().await;
@@ -52,16 +56,11 @@ pub(crate) async fn a_corrupt_record_is_neither_run_nor_replayed(setting: Settin
         ["outcome = x''", "outcome = x'ffffffff'", "outcome = substr(outcome, 1, 3)", "media = 999"];
     for (number, corruption) in (1..).zip(corruptions) {
         let key = format!("key-{number}");
-        let first = server.client.send(post("/counter", &key)).await.unwrap();
-        assert_eq!(first.status, StatusCode::OK);
-        assert!(server.client.send(post("/counter", &key)).await.unwrap().is_replay());
+        let call = Call::to(Page::Count { ms: 0 }, &key);
+        server.told(call.clone()).await.ran();
+        server.told(call.clone()).await.replayed();
         overwrite(&setting, corruption).await;
-        let refused = server.client.send(post("/counter", &key)).await.unwrap();
-        assert_eq!(
-            (refused.status, &*refused.code()),
-            (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
-            "{corruption}"
-        );
+        assert_eq!(server.told(call).await, Told::Broken, "{corruption}");
         assert_eq!(server.runs().await, number, "{corruption}");
     }
     assert!(server.is_alive());

@@ -37,14 +37,3 @@ pub(crate) async fn streams_are_guarded_like_requests(setting: Setting) {
     assert_eq!((retry.status, retry.is_replay()), (StatusCode::OK, true));
     assert_eq!(server.runs().await, 2);
 }
-
-pub(crate) async fn trailers_are_replayed(setting: Setting) {
-    let server = setting.start().await;
-    let connection = server.client.http2().await;
-    let first = connection.send(post("/trailers", "three")).await.unwrap();
-    let replay = connection.send(post("/trailers", "three")).await.unwrap();
-    assert_eq!((&*first.body, first.is_replay()), (&b"one,two"[..], false));
-    assert_eq!((&*replay.body, replay.is_replay()), (&b"one,two"[..], true));
-    assert!(first.trailers.as_ref().is_some_and(|trailers| trailers.contains_key("x-checksum")));
-    assert_eq!(replay.trailers, first.trailers);
-}

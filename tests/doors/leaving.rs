@@ -1,12 +1,42 @@
 //! One of the two leaves: the caller in the middle of an answer, the server in the middle of a run.
 
+use std::time::Duration;
+
 use http::StatusCode;
 
 use crate::{
+    caller::{Call as Copy, Page, Told},
     crash::outcomes,
     h2_cases::{Broken, Call, Connection, Leave},
     server::{Setting, until},
 };
+
+pub(crate) async fn a_run_whose_caller_left_goes_on_and_replays(setting: Setting) {
+    let server = setting.start().await;
+    setting.hold();
+    let order = Copy::to(Page::Held, "order");
+    tokio::select! {
+        told = server.told(order.clone()) => panic!("the order is held: {told:?}"),
+        () = server.placed(1) => {}
+    }
+    assert!(server.told(order.clone()).await.is_in_flight());
+    setting.let_go();
+    server.told_at_last(order).await.replayed();
+    assert_eq!((server.runs().await, server.orders().await), (1, 1));
+}
+
+pub(crate) async fn a_deadline_frees_no_key(setting: Setting) {
+    let server = setting.start().await;
+    setting.hold();
+    let order = Copy::to(Page::Held, "order");
+    // Long enough that the call arrives even where everything else is slow.
+    assert_eq!(server.told(order.clone().within(Duration::from_secs(2))).await, Told::Nothing);
+    assert_eq!(server.orders().await, 1);
+    assert!(server.told(order.clone()).await.is_in_flight());
+    setting.let_go();
+    server.told_at_last(order).await.replayed();
+    assert_eq!((server.runs().await, server.orders().await), (1, 1));
+}
 
 pub(crate) async fn a_streamed_answer_left_half_way_replays_whole(setting: Setting) {
     let server = setting.start().await;

@@ -1,12 +1,13 @@
 //! The server under test, as a process.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     path::{Path, PathBuf},
     process::{self, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
+pub(crate) use idempotency_services::Server as Backend;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{
@@ -14,8 +15,12 @@ use tokio::{
     process::{Child, Command},
     time::timeout,
 };
+use tonic::transport::Endpoint;
 
-use crate::client::{Client, get};
+use crate::{
+    caller::{Call, Caller, Told},
+    client::Client,
+};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,34 +47,27 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    pub(crate) fn tower_memory() -> Self {
-        Self::new("tower", |_| "memory".to_owned())
+    pub(crate) fn memory(framework: &'static str) -> Self {
+        Self::new(framework, |_| "memory".to_owned())
     }
 
-    pub(crate) fn axum_memory() -> Self {
-        Self::new("axum", |_| "memory".to_owned())
+    pub(crate) fn sqlite(framework: &'static str) -> Self {
+        Self::new(framework, sqlite)
     }
 
-    pub(crate) fn actix_memory() -> Self {
-        Self::new("actix", |_| "memory".to_owned())
-    }
-
-    pub(crate) fn tower_sqlite() -> Self {
-        Self::new("tower", sqlite)
-    }
-
-    pub(crate) fn axum_sqlite() -> Self {
-        Self::new("axum", sqlite)
-    }
-
-    pub(crate) fn actix_sqlite() -> Self {
-        Self::new("actix", sqlite)
-    }
-
-    /// An axum door on a store behind a network, with a table or a prefix nobody used before.
-    pub(crate) fn axum_on(kind: &str, url: &str) -> Self {
+    /// A door on a store behind a network, with a table or a prefix nobody used before. `None` when nobody said where its
+    /// server is.
+    pub(crate) fn on(framework: &'static str, backend: Backend) -> Option<Self> {
+        let kind = match backend {
+            Backend::Postgres | Backend::PgBouncer => "postgres",
+            Backend::MySql => "mysql",
+            Backend::Redis => "redis",
+            Backend::RedisCluster => "redis-cluster",
+            Backend::DynamoDb => "dynamodb",
+        };
         let space = format!("doors_{}_{}", process::id(), fastrand::u32(..));
-        Self { store: format!("{kind}:{url}#{space}"), ..Self::axum_memory() }
+        let url = backend.url()?;
+        Some(Self { store: format!("{kind}:{url}#{space}"), ..Self::memory(framework) })
     }
 
     fn new(framework: &'static str, store: fn(&Path) -> String) -> Self {
@@ -105,8 +103,21 @@ impl Setting {
         self.dir.path().join("outage")
     }
 
+    /// Holds what the page of held orders runs, until `let_go`.
+    pub(crate) fn hold(&self) {
+        fs::write(self.held(), "").unwrap();
+    }
+
+    pub(crate) fn let_go(&self) {
+        fs::remove_file(self.held()).unwrap();
+    }
+
+    fn held(&self) -> PathBuf {
+        self.dir.path().join("held")
+    }
+
     pub(crate) fn stderr(&self) -> String {
-        std::fs::read_to_string(self.dir.path().join("stderr")).unwrap()
+        fs::read_to_string(self.dir.path().join("stderr")).unwrap()
     }
 
     pub(crate) async fn start(&self) -> Server {
@@ -133,6 +144,8 @@ impl Setting {
             .arg(self.dir.path().join("orders"))
             .arg("--outage")
             .arg(self.outage())
+            .arg("--hold")
+            .arg(self.held())
             .args(flags)
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -144,7 +157,13 @@ impl Setting {
         timeout(PATIENCE, stdout.read_line(&mut line)).await.unwrap().unwrap();
         let address = line.trim_end().strip_prefix("listening on http://");
         let address = address.unwrap_or_else(|| panic!("not listening: {line:?} {}", self.stderr()));
-        Server { client: Client::to(address.parse().unwrap()), child }
+        let client = Client::to(address.parse().unwrap());
+        let caller = if self.framework == "tonic" {
+            Caller::of_grpc(Endpoint::try_from(format!("http://{address}")).unwrap())
+        } else {
+            Caller::Http(client)
+        };
+        Server { caller, client, child }
     }
 }
 
@@ -159,19 +178,40 @@ fn sqlite(dir: &Path) -> String {
 /// A server that runs until it is dropped, told to end, or dies.
 #[derive(Debug)]
 pub(crate) struct Server {
+    pub(crate) caller: Caller,
+    /// For what only HTTP has.
     pub(crate) client: Client,
     child: Child,
 }
 
 impl Server {
-    /// How often POST pages ran.
+    /// What `call` comes to.
+    pub(crate) async fn told(&self, call: Call) -> Told {
+        self.caller.send(call).await
+    }
+
+    /// What `call` comes to once no other is in flight.
+    pub(crate) async fn told_at_last(&self, call: Call) -> Told {
+        until("the run is over", async || {
+            let told = self.told(call.clone()).await;
+            (!told.is_in_flight()).then_some(told)
+        })
+        .await
+    }
+
+    /// How often pages ran that are guarded.
     pub(crate) async fn runs(&self) -> u64 {
-        self.client.send(get("/counter")).await.unwrap().json()["count"].as_u64().unwrap()
+        self.caller.runs().await
     }
 
     /// How many orders were placed, by this server and those before it.
     pub(crate) async fn orders(&self) -> u64 {
-        self.client.send(get("/orders")).await.unwrap().json()["orders"].as_u64().unwrap()
+        self.caller.orders().await
+    }
+
+    /// Waits until this many orders are placed.
+    pub(crate) async fn placed(&self, orders: u64) {
+        until("the order is placed", async || (self.orders().await == orders).then_some(())).await;
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {
