@@ -10,7 +10,12 @@ use idempotency_core::{
 use tokio::time::timeout;
 use tracing::{Instrument, instrument::WithSubscriber};
 
-use crate::{Protocol, body::Held, convert::Draft, layer::DoorState};
+use crate::{
+    Protocol,
+    body::Held,
+    convert::{Draft, strip_markers},
+    layer::DoorState,
+};
 
 /// A run whose ending is decided and whose body is still on its way.
 #[derive(Debug)]
@@ -26,10 +31,12 @@ pub(crate) struct Closing<S: Store> {
 /// What became of the body.
 #[derive(Debug)]
 pub(crate) enum Captured {
-    /// It is all here.
+    /// It is all here, its trailers as they came: a word to the layer in them is read, and not kept.
     Whole(Held),
-    /// It is not kept: too large, abandoned, or there is none.
+    /// It is not kept: too large, or there is none.
     TooLarge,
+    /// It is not kept: its client left, and nobody waited for its end.
+    Abandoned,
     /// It ended half way.
     Broken,
 }
@@ -104,7 +111,7 @@ impl<S: Store> Closing<S> {
         }
     }
 
-    async fn settle(self, captured: Captured) -> Closed {
+    async fn settle(self, mut captured: Captured) -> Closed {
         let Self { permit, ending, by_trailers, draft, door } = self;
         let on_server_error = door.policy.on_server_error;
         let ending = match (by_trailers, &captured) {
@@ -113,15 +120,20 @@ impl<S: Store> Closing<S> {
                     held.trailers.as_deref().map(|trailers| (protocol.ending)(trailers, on_server_error));
                 said.flatten().unwrap_or(on_server_error.ending())
             }
+            // How it would have ended nobody knows. It is not run again in any case: under this policy somebody looks.
+            (Some(_), Captured::Abandoned) if on_server_error == OnServerError::Hold => Ending::Unknown,
             _ => ending,
         };
+        if let Captured::Whole(Held { trailers: Some(trailers), .. }) = &mut captured {
+            strip_markers(trailers, &door.policy.replayed_header);
+        }
         let ending = match (ending, &captured) {
             // A server error half way through an answer, whose head says otherwise.
             (Ending::Keep, Captured::Broken) => match on_server_error {
                 OnServerError::Keep => Ending::KeepHead,
                 other => other.ending(),
             },
-            (Ending::Keep, Captured::TooLarge) => Ending::KeepHead,
+            (Ending::Keep, Captured::TooLarge | Captured::Abandoned) => Ending::KeepHead,
             (ending, _) => ending,
         };
         let release = match ending {

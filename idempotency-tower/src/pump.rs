@@ -101,7 +101,9 @@ where
                     log::panicked(&self.address);
                     break self.break_off(Captured::Broken, "the response body panicked".into()).await;
                 }
-                Given::Abandoned => break self.break_off(Captured::TooLarge, "the client left".into()).await,
+                Given::Abandoned => {
+                    break self.break_off(Captured::Abandoned, "the client left".into()).await;
+                }
             };
             if let Err(TakenOver) = step {
                 break taken_over();
@@ -150,7 +152,6 @@ where
             Err(frame) => {
                 let trailers = self.trailers.get_or_insert_default();
                 trailers.extend(frame.into_trailers().unwrap_or_default());
-                strip_markers(trailers, &self.marker);
                 return Ok(());
             }
         };
@@ -186,7 +187,10 @@ where
             return taken_over();
         }
         self.writer.write(&std::mem::take(&mut self.withheld));
-        End::Whole(self.trailers.take().map(|trailers| *trailers))
+        End::Whole(self.trailers.take().map(|mut trailers| {
+            strip_markers(&mut trailers, &self.marker);
+            *trailers
+        }))
     }
 
     async fn break_off(&mut self, captured: Captured, error: BoxError) -> End {

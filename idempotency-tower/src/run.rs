@@ -189,15 +189,16 @@ where
     let door = Arc::clone(closing.door());
     let declared = content_length(&head).unwrap_or(length as u64);
     let (captured, response) = match collect(body, length, presence, &address).await {
-        Collected::Whole(mut held) if held.bytes.len() as u64 == declared => {
-            if let Some(trailers) = &mut held.trailers {
+        Collected::Whole(held) if held.bytes.len() as u64 == declared => {
+            let mut told = held.clone();
+            if let Some(trailers) = &mut told.trailers {
                 strip_markers(trailers, &door.policy.replayed_header);
             }
-            let response = Response::from_parts(head, ResponseBody::held(held.clone()));
+            let response = Response::from_parts(head, ResponseBody::held(told));
             (Captured::Whole(held), response)
         }
         Collected::Whole(_) | Collected::Broken => (Captured::Broken, refuse(&door.policy, &broken())),
-        Collected::Abandoned => (Captured::TooLarge, refuse(&door.policy, &broken())),
+        Collected::Abandoned => (Captured::Abandoned, refuse(&door.policy, &broken())),
     };
     match closing.close(captured).await {
         Closed::Settled => response,

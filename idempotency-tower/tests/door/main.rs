@@ -12,6 +12,7 @@ mod nested;
 mod observability;
 mod outages;
 mod policies;
+mod protocol;
 mod setup;
 mod streams;
 mod waiting;

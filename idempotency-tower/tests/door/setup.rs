@@ -16,7 +16,7 @@ use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use idempotency_store_contract::faults::{Faults, Faulty};
 use idempotency_store_memory::MemoryStore;
 use idempotency_tower::{
-    BoxError, IdempotencyLayer, IdempotencyService, Observer, Policy, PolicyBuilder, RequestBody,
+    BoxError, IdempotencyLayer, IdempotencyService, Observer, Policy, PolicyBuilder, Protocol, RequestBody,
     ResponseBody,
 };
 use tower::{Layer, ServiceExt, service_fn, util::BoxCloneSyncService};
@@ -45,6 +45,20 @@ impl Door {
     {
         let (store, faults) = Faulty::new(MemoryStore::new());
         Self::of(IdempotencyLayer::with_policy(store, policy.build().unwrap()), faults, handler)
+    }
+
+    /// The same, in the words of `protocol`.
+    pub(crate) fn speaking<F>(policy: PolicyBuilder, protocol: Protocol, handler: F) -> Self
+    where
+        F: Fn(Incoming) -> BoxFuture<'static, Result<Response<OwnBody>, BoxError>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        let (store, faults) = Faulty::new(MemoryStore::new());
+        let policy = policy.build().unwrap().speaking(protocol);
+        Self::of(IdempotencyLayer::with_policy(store, policy), faults, handler)
     }
 
     /// The same, watched by `observer`.
