@@ -1,10 +1,10 @@
 //! What a model is told of a call that came to no result of its own.
 
-use idempotency_agent::{Outcome, tools::ToolOutcome};
+use idempotency_agent::tools::ToolOutcome;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{kept::Dropped, meta::OUTCOME};
+use crate::meta::OUTCOME;
 
 /// What `outcome` means to a model, as a result.
 pub(crate) fn told(outcome: &ToolOutcome) -> CallToolResult {
@@ -19,15 +19,8 @@ pub(crate) fn refused(why: &str) -> CallToolResult {
 }
 
 /// It was done before, and what it came to cannot be answered again.
-pub(crate) fn done_but_not_kept(why: Dropped) -> CallToolResult {
-    let why = match why {
-        Dropped::TooLarge => "it was too large to keep",
-        Dropped::Unreadable => "it cannot be read back",
-    };
-    let done = ToolOutcome::of(&Outcome::Replayed(Value::Null));
-    let message =
-        format!("This was done before and was not repeated. What it came to cannot be shown again: {why}.");
-    told(&ToolOutcome { message, ..done })
+pub(crate) fn done_but_not_kept() -> CallToolResult {
+    told(&ToolOutcome::done_without_its_result())
 }
 
 /// A tool's own error, with what it means for another call after it.

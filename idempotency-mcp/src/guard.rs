@@ -16,9 +16,6 @@ use crate::{
     tool::Naming,
 };
 
-/// The largest result that is kept unless another bound is set, in bytes of its JSON.
-const MAX_RESULT: usize = 256 * 1024;
-
 /// Begins to guard the tools of `router`: each call of one that writes comes to one effect in `ledger`.
 ///
 /// Tools annotated as read-only are left as they are. Every other tool needs a word on what tells its calls apart.
@@ -31,7 +28,6 @@ pub const fn guard<S, L>(router: ToolRouter<S>, ledger: Ledger<L>) -> Guard<S, L
         tools: BTreeMap::new(),
         others: None,
         wait: Duration::ZERO,
-        max_result: MAX_RESULT,
     }
 }
 
@@ -45,7 +41,6 @@ pub struct Guard<S, L> {
     tools: BTreeMap<String, Choice>,
     others: Option<Guarded>,
     wait: Duration,
-    max_result: usize,
 }
 
 #[derive(Clone)]
@@ -99,12 +94,6 @@ impl<S, L> Guard<S, L> {
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
     }
-
-    /// The largest result that is kept, in bytes of its JSON: 256 KiB unless set. What is larger happens all the same, once,
-    /// and copies of its call are told that it was done and cannot be shown again.
-    pub fn max_result(self, bytes: usize) -> Self {
-        Self { max_result: bytes, ..self }
-    }
 }
 
 impl<S, L> Guard<S, L>
@@ -117,7 +106,7 @@ where
     /// # Errors
     /// [`GuardError`] when something that writes cannot be guarded, or what was chosen does not fit the router.
     pub fn build(self) -> Result<ToolRouter<S>, GuardError> {
-        let Self { mut router, ledger, scope, key_name, mut tools, others, wait, max_result } = self;
+        let Self { mut router, ledger, scope, key_name, mut tools, others, wait } = self;
         if !meta::is_free(&key_name) {
             return Err(GuardError::KeyName { name: key_name.into_owned() });
         }
@@ -128,7 +117,7 @@ where
                 Arc::new(move |_: &Call<'_>| Some(name.clone()))
             }
         };
-        let terms = Arc::new(Terms { ledger, scope, key_name: key_name.into_owned(), wait, max_result });
+        let terms = Arc::new(Terms { ledger, scope, key_name: key_name.into_owned(), wait });
         let mut unidentified = Vec::new();
         for (name, route) in &mut router.map {
             match (tools.remove(&**name), is_read_only(&route.attr), &others) {
@@ -183,7 +172,6 @@ impl<S, L> fmt::Debug for Guard<S, L> {
             .field("tools", &self.tools.keys())
             .field("key_name", &self.key_name)
             .field("wait", &self.wait)
-            .field("max_result", &self.max_result)
             .finish_non_exhaustive()
     }
 }

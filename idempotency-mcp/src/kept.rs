@@ -24,51 +24,26 @@ enum Kept {
     Complete { text: String },
     /// The handle of a task that works on.
     Task { text: String },
-    /// Nothing: it happened, and its result cannot be answered again.
-    Dropped { why: Dropped },
-}
-
-/// Why nothing is kept of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Dropped {
-    /// It is larger than what is kept.
-    TooLarge,
-    /// It has no form in JSON, or its form cannot be read back.
-    Unreadable,
-}
-
-/// An answer that is given again.
-#[derive(Debug)]
-pub(crate) enum Again {
-    Response(CallToolResponse),
-    Nothing(Dropped),
+    /// Nothing: it happened, and what it came to has no form that can be read back.
+    Nothing,
 }
 
 impl Done {
-    /// Of `response`, at most `most` bytes are kept.
-    pub(crate) fn keeping(response: CallToolResponse, most: usize) -> Self {
-        let text = match &response {
+    pub(crate) fn keeping(response: CallToolResponse) -> Self {
+        let kept = match &response {
             CallToolResponse::Complete(result) => {
                 serde_json::to_string(result).map(|text| Kept::Complete { text })
             }
             CallToolResponse::Task(task) => serde_json::to_string(task).map(|text| Kept::Task { text }),
             // Who keeps a response has looked at its kind before.
-            _ => Ok(Kept::Dropped { why: Dropped::Unreadable }),
+            _ => Ok(Kept::Nothing),
         };
-        let kept = match text {
-            Ok(Kept::Complete { text } | Kept::Task { text }) if text.len() > most => {
-                Kept::Dropped { why: Dropped::TooLarge }
-            }
-            Ok(kept) => kept,
-            Err(_) => Kept::Dropped { why: Dropped::Unreadable },
-        };
-        Self { kept, fresh: Some(response) }
+        Self { kept: kept.unwrap_or(Kept::Nothing), fresh: Some(response) }
     }
 
-    /// The answer once more, marked as such.
-    pub(crate) fn again(self) -> Again {
-        let read = match self.kept {
+    /// The answer once more, marked as such, if it can be read back.
+    pub(crate) fn again(self) -> Option<CallToolResponse> {
+        match self.kept {
             Kept::Complete { text } => serde_json::from_str(&text).map(|mut result: CallToolResult| {
                 mark(&mut result.meta);
                 CallToolResponse::from(result)
@@ -77,9 +52,9 @@ impl Done {
                 mark(&mut task.meta);
                 CallToolResponse::from(task)
             }),
-            Kept::Dropped { why } => return Again::Nothing(why),
-        };
-        read.map_or(Again::Nothing(Dropped::Unreadable), Again::Response)
+            Kept::Nothing => return None,
+        }
+        .ok()
     }
 }
 
@@ -96,9 +71,9 @@ mod tests {
 
     /// What `result` is when it is answered again, by way of a store that keeps JSON.
     fn again(result: CallToolResult) -> CallToolResult {
-        let kept = serde_json::to_value(Done::keeping(result.into(), 10_000)).unwrap();
+        let kept = serde_json::to_value(Done::keeping(result.into())).unwrap();
         match serde_json::from_value::<Done>(kept).unwrap().again() {
-            Again::Response(CallToolResponse::Complete(result)) => result,
+            Some(CallToolResponse::Complete(result)) => result,
             other => panic!("{other:?}"),
         }
     }
@@ -119,15 +94,5 @@ mod tests {
             let [again, expected] = [again(result), expected].map(|it| serde_json::to_string(&it).unwrap());
             assert_eq!(again, expected);
         }
-    }
-
-    #[test]
-    fn what_is_too_large_is_known_to_have_happened() {
-        let large = CallToolResult::success(vec![ContentBlock::text("x".repeat(1_000))]);
-        assert!(matches!(
-            Done::keeping(large.clone().into(), 1_000).again(),
-            Again::Nothing(Dropped::TooLarge)
-        ));
-        assert!(matches!(Done::keeping(large.into(), 2_000).again(), Again::Response(_)));
     }
 }

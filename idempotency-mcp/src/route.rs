@@ -19,7 +19,7 @@ use crate::{
     Call, Guarded, OnToolError,
     answer::{done_but_not_kept, explained, refused, told},
     detaching::Detaching,
-    kept::{Again, Done, Dropped},
+    kept::Done,
     tool::Naming,
 };
 
@@ -33,7 +33,6 @@ pub(crate) struct Terms<L> {
     pub(crate) scope: ScopeOf,
     pub(crate) key_name: String,
     pub(crate) wait: Duration,
-    pub(crate) max_result: usize,
 }
 
 /// A guarded tool.
@@ -94,7 +93,9 @@ where
         };
         match ask.execute(attempt).await {
             Ok(outcome) => told_of(outcome),
-            Err(LedgerError::StoredResult(_)) => Ok(done_but_not_kept(Dropped::Unreadable).into()),
+            Err(LedgerError::StoredResult(_) | LedgerError::ResultNotKept { .. }) => {
+                Ok(done_but_not_kept().into())
+            }
             Err(error) => Err(failed(&error)),
         }
     }
@@ -120,7 +121,7 @@ where
             _ => Some(Applied::Unknown),
         };
         match applied {
-            None => Ok(Done::keeping(response, self.terms.max_result)),
+            None => Ok(Done::keeping(response)),
             Some(applied) => Err(wrong(applied, Ok(response))),
         }
     }
@@ -187,10 +188,7 @@ fn told_of(outcome: Outcome<Done>) -> Response {
     let (outcome, own) = match outcome {
         Outcome::Executed { value: Done { fresh: Some(response), .. }, .. } => return Ok(response),
         Outcome::Executed { value, .. } | Outcome::Replayed(value) => {
-            return Ok(match value.again() {
-                Again::Response(response) => response,
-                Again::Nothing(why) => done_but_not_kept(why).into(),
-            });
+            return Ok(value.again().unwrap_or_else(|| done_but_not_kept().into()));
         }
         Outcome::Ambiguous { entry, error } => {
             let own = error.as_ref().and_then(own);

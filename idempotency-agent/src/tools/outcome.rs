@@ -110,7 +110,7 @@ impl ToolOutcome {
     }
 
     /// An effect that is done, and of which nobody can say any more what it came to.
-    pub(super) fn done_without_its_result() -> Self {
+    pub fn done_without_its_result() -> Self {
         let message = "This was done before and was not repeated. What it came to was not kept: do not repeat it to find out.";
         Self::done("replayed", message, Value::Null)
     }

@@ -161,7 +161,8 @@ async fn what_a_person_resolved_without_a_result_is_known_to_be_done() {
 
 #[tokio::test]
 async fn a_result_too_large_to_keep_is_answered_once_and_known_ever_after() {
-    let bank = Bank::guarded(|guard| guard.scope("bank").tool("refund", Guarded::by_key()).max_result(1_000));
+    let ledger = ledger(Policy::new().max_result_bytes(1_000));
+    let bank = Bank::with_ledger(&ledger, |guard| guard.scope("bank").tool("refund", Guarded::by_key()));
     let bank = bank.unwrap();
     let large = CallToolResult::success(vec![ContentBlock::text("x".repeat(1_000))]);
     bank.provider.will([How::Answer(large.clone().into())]);
@@ -169,6 +170,6 @@ async fn a_result_too_large_to_keep_is_answered_once_and_known_ever_after() {
     assert_eq!(result(&client, refund(Some("k1"), "A")).await.content, large.content);
     let again = result(&client, refund(Some("k1"), "A")).await;
     assert_eq!((status(&again).as_str(), again.is_error), ("replayed", Some(true)));
-    let told = "This was done before and was not repeated. What it came to cannot be shown again: it was too large to keep.";
-    assert_eq!((text(&again).as_str(), bank.provider.posts()), (told, 1));
+    assert!(text(&again).starts_with("This was done before and was not repeated."), "{}", text(&again));
+    assert_eq!(bank.provider.posts(), 1);
 }
