@@ -19,7 +19,7 @@ pub enum Outcome<T> {
     },
     /// It had happened before, and was not done again.
     Replayed(T),
-    /// Another attempt runs. Ask again later.
+    /// Another attempt runs, or this one failed and that could not be recorded. Ask again later.
     InFlight(Effect),
     /// Nobody knows whether it happened. It is not done again until somebody finds out.
     Ambiguous {

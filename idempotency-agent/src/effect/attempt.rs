@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     EffectBuilder, EffectContext,
     admission::{Admission, Request},
-    context::{Passing, Point},
+    context::Point,
 };
 use crate::{
     Applied, EffectError, EffectKey, Ledger, LedgerError, LedgerScope, Outcome, classify,
@@ -91,8 +91,7 @@ impl<S: LedgerStore> Held<S> {
     /// The attempt `entry`, claimed by a call that was sent at `since`.
     pub(super) fn new(request: Arc<Request<S>>, entry: Effect, since: Instant) -> Self {
         let deadline = since + request.builder.ledger.0.policy.pending;
-        let marks = request.builder.marks_point_of_no_return;
-        let point = Point::new(if marks { Passing::Before } else { Passing::Undeclared });
+        let point = Point::new(request.builder.marks_point_of_no_return);
         Self { request, entry, deadline, cancelled: CancellationToken::new(), point, is_recorded: false }
     }
 
@@ -141,7 +140,7 @@ impl<S: LedgerStore> Held<S> {
     /// Records that the attempt failed, and what that says.
     async fn fail<T>(mut self, error: EffectError) -> Outcome<T> {
         let by = self.request.builder.classifier.clone();
-        let applied = match self.point.read().is_before() {
+        let applied = match self.point.end() {
             true => Applied::No,
             false => classify::applied(&error, by.as_ref()),
         };
@@ -161,9 +160,12 @@ impl<S: LedgerStore> Held<S> {
             Verdict::Failed => {
                 self.request.tell(EventKind::Failed { attempt, error: text });
                 let is_left = attempt < u64::from(self.request.builder.ledger.0.policy.max_attempts);
-                // Mended: what is not recorded is in flight to whoever asks next, so it cannot be asked for again yet.
-                let recorded = entry.is_some_and(|entry| entry.attempt_id == self.entry.attempt_id);
-                Outcome::Failed { error, retryable: is_left && (recorded || is_strict) }
+                let recorded = entry.as_ref().is_some_and(|entry| entry.attempt_id == self.entry.attempt_id);
+                // Mended: what is not recorded is in flight to whoever asks next, and so it is to this call.
+                match recorded || is_strict {
+                    true => Outcome::Failed { error, retryable: is_left },
+                    false => Outcome::InFlight(entry.unwrap_or_else(|| self.entry.clone())),
+                }
             }
             Verdict::Committed | Verdict::Ambiguous => {
                 self.request.tell(EventKind::Ambiguous { error: Some(text) });
@@ -199,7 +201,7 @@ impl<S: LedgerStore> Drop for Held<S> {
         if self.is_recorded || self.request.builder.ledger.is_strict() {
             return;
         }
-        let (verdict, error) = match self.point.read().is_before() {
+        let (verdict, error) = match self.point.end() {
             true => (Verdict::Failed, "Cancelled: before its point of no return"),
             false => (Verdict::Ambiguous, "Cancelled: while it ran"),
         };
@@ -262,18 +264,22 @@ async fn settle<S: LedgerStore>(ledger: &Ledger<S>, scope: &LedgerScope, input: 
     None
 }
 
+/// Marks the point of no return. What keeps one step of an attempt from it says nothing of the others, so that its error
+/// is no word on the effect: the attempt's [`Point`] is.
 async fn passed<S: LedgerStore>(request: &Request<S>, pass: &Pass) -> Result<(), EffectError> {
     let needs = Needs { key: Some(&pass.key), ..Needs::default() };
     let law = |document, now, terms: &_| ledger::pass(document, pass, now, terms);
     let desk = &request.builder.ledger.0.desk;
     match desk.apply(&request.scope, needs, law).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(reason)) => {
-            Err(EffectError::not_applied(format!("not to be attempted any more: {}", reason.name())))
-        }
-        Err(error) => Err(EffectError::not_applied(error)),
+        Ok(Err(reason)) => Err(EffectError::unknown(NotLetThrough(reason.name()))),
+        Err(error) => Err(EffectError::unknown(error)),
     }
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("not to be attempted any more: {0}")]
+struct NotLetThrough(&'static str);
 
 /// The longest error the original records, in characters. The law cuts once more, for other languages.
 fn cut(text: &str) -> String {

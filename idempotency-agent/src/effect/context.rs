@@ -4,10 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::time::Instant;
@@ -78,17 +75,12 @@ impl EffectContext {
     ///
     /// # Errors
     /// When the attempt must not go on: it was given up, or its run may no longer write, or the mark could not be written.
-    /// Return this error: nothing has happened.
+    /// Return this error: nothing has happened, unless another part of the attempt came by here.
     pub async fn point_of_no_return(&self) -> Result<(), EffectError> {
-        match self.point.read() {
-            Passing::Undeclared => return Err(EffectError::not_applied(NotDeclared)),
-            Passing::Passed => return Ok(()),
-            Passing::Before | Passing::Now => {}
-        }
-        self.point.set(Passing::Now);
-        let passed = (self.pass)().await;
-        self.point.set(if passed.is_ok() { Passing::Passed } else { Passing::Before });
-        passed
+        let Some(mark) = self.point.begin_mark()? else { return Ok(()) };
+        (self.pass)().await?;
+        mark.pass();
+        Ok(())
     }
 }
 
@@ -106,41 +98,70 @@ impl fmt::Debug for EffectContext {
 #[error("the effect was asked for without a point of no return")]
 struct NotDeclared;
 
-/// Where an attempt is with respect to its point of no return.
+#[derive(Debug, thiserror::Error)]
+#[error("the attempt is over")]
+struct Over;
+
+/// Where an attempt is with respect to its point of no return, which may be marked from several places at once.
 #[derive(Debug, Clone)]
-pub(super) struct Point(Arc<AtomicU8>);
+pub(super) struct Point(Arc<Mutex<Marks>>);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passing {
-    /// It marks none: it may have happened from its beginning on.
-    Undeclared,
-    /// It has not come to it.
-    Before,
-    /// The mark is being written.
-    Now,
-    /// It may have happened.
-    Passed,
+#[derive(Debug)]
+struct Marks {
+    /// An attempt that marks no point of no return may have happened from its beginning on.
+    is_declared: bool,
+    /// How many marks are being written.
+    written: u32,
+    /// Whether one was: the effect may have happened, whatever becomes of the others.
+    is_passed: bool,
+    /// Whether the attempt is over: nothing may be sent any more.
+    is_over: bool,
 }
 
-impl Passing {
-    const ALL: [Self; 4] = [Self::Undeclared, Self::Before, Self::Now, Self::Passed];
-
-    /// Whether it is certain that nothing happened.
-    pub(super) const fn is_before(self) -> bool {
-        matches!(self, Self::Before)
-    }
-}
+/// A mark that is being written. Dropped, it was not.
+struct Mark<'p>(&'p Point);
 
 impl Point {
-    pub(super) fn new(passing: Passing) -> Self {
-        Self(Arc::new(AtomicU8::new(passing as u8)))
+    pub(super) fn new(is_declared: bool) -> Self {
+        Self(Arc::new(Mutex::new(Marks { is_declared, written: 0, is_passed: false, is_over: false })))
     }
 
-    pub(super) fn read(&self) -> Passing {
-        Passing::ALL[usize::from(self.0.load(Ordering::SeqCst)) % Passing::ALL.len()]
+    /// Ends the attempt, and says whether it is certain that nothing happened. It stays so: no later mark is let through.
+    pub(super) fn end(&self) -> bool {
+        let mut marks = self.marks();
+        marks.is_over = true;
+        marks.is_declared && !marks.is_passed && marks.written == 0
     }
 
-    fn set(&self, passing: Passing) {
-        self.0.store(passing as u8, Ordering::SeqCst);
+    /// Nothing where the point was passed already.
+    fn begin_mark(&self) -> Result<Option<Mark<'_>>, EffectError> {
+        let mut marks = self.marks();
+        if !marks.is_declared {
+            return Err(EffectError::not_applied(NotDeclared));
+        }
+        if marks.is_passed {
+            return Ok(None);
+        }
+        if marks.is_over {
+            return Err(EffectError::unknown(Over));
+        }
+        marks.written += 1;
+        Ok(Some(Mark(self)))
+    }
+
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mark<'_> {
+    fn pass(self) {
+        self.0.marks().is_passed = true;
+    }
+}
+
+impl Drop for Mark<'_> {
+    fn drop(&mut self) {
+        self.0.marks().written -= 1;
     }
 }

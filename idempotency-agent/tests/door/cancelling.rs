@@ -1,11 +1,14 @@
 //! Callers that go away.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use idempotency_agent::{EffectError, Outcome, ledger::Status};
+use idempotency_agent::{EffectContext, EffectError, Ledger, Outcome, ledger::Status};
+use idempotency_core::Fate;
 use tokio::{sync::oneshot, time::sleep};
 
-use crate::scene::{Provider, entry, key, ledger, original, scope};
+use crate::scene::{Failing, Provider, entry, key, ledger, memory, original, policy, scope};
+
+const DOWN: Option<Fate> = Some(Fate::NotApplied);
 
 /// Waits until an effect is no longer pending.
 async fn settled<S: idempotency_core::LedgerStore>(
@@ -111,6 +114,48 @@ async fn an_error_before_the_point_of_no_return_means_that_nothing_happened() {
     let none =
         ledger.effect("conversation", "other").execute(|fx| async move { fx.point_of_no_return().await });
     assert!(matches!(none.await.unwrap(), Outcome::Failed { .. }));
+}
+
+/// Two steps of one attempt mark its point of no return at once: what one of them passed, the other cannot undo.
+#[tokio::test(start_paused = true)]
+async fn a_mark_that_fails_takes_nothing_back_from_one_that_passed() {
+    // The claim; then the two marks in either order.
+    for fails in [[None, None, DOWN], [None, DOWN, None]] {
+        let (store, provider) = (Arc::new(Failing::new(memory())), Provider::default());
+        let ledger = Ledger::builder(Arc::clone(&store)).policy(policy()).build().unwrap();
+        let step = |fx: EffectContext| {
+            let provider = provider.clone();
+            async move {
+                fx.point_of_no_return().await?;
+                Ok::<_, EffectError>(provider.send())
+            }
+        };
+        store.fail(&fails);
+        let asked = ledger.effect("conversation", "mail").with_point_of_no_return().execute(|fx| async {
+            let (charged, mailed) = tokio::join!(step(fx.clone()), step(fx));
+            charged.and(mailed)
+        });
+        assert!(matches!(asked.await.unwrap(), Outcome::Ambiguous { .. }));
+        assert_eq!((provider.count(), entry(&ledger, "mail").await.0), (1, Status::Ambiguous));
+    }
+}
+
+/// A part of the attempt that outlives it sends nothing once the attempt is recorded as not having happened.
+#[tokio::test(start_paused = true)]
+async fn who_comes_to_the_point_of_no_return_after_the_attempt_is_not_let_through() {
+    let store = Arc::new(Failing::new(memory()));
+    let ledger = Ledger::builder(Arc::clone(&store)).policy(policy()).build().unwrap();
+    let (keep, kept) = oneshot::channel();
+    let ask = ledger.effect("conversation", "mail").with_point_of_no_return();
+    let failed = ask.execute(|fx| async move {
+        assert!(keep.send(fx).is_ok());
+        Err::<u32, _>(EffectError::unknown("the first step failed"))
+    });
+    // Nothing of the failure is recorded, so that the law would let the mark through.
+    store.fail(&[None, DOWN, DOWN, DOWN, DOWN]);
+    let _ = failed.await.unwrap();
+    assert!(kept.await.unwrap().point_of_no_return().await.is_err());
+    assert_eq!(entry(&ledger, "mail").await.0, Status::Pending);
 }
 
 #[tokio::test]

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use idempotency_agent::{EventKind, Ledger, LedgerError, Outcome, ledger::Status};
+use idempotency_agent::{
+    EventKind, Ledger, LedgerError, Outcome,
+    ledger::{Number, Status},
+};
 use idempotency_core::{Fate, LedgerLayout};
 
 use crate::scene::{Ears, Failing, Provider, RuntimeClock, entry, key, memory, original, policy, scope};
@@ -85,14 +88,19 @@ async fn a_store_that_comes_back_is_told_and_one_that_does_not_leaves_it_in_flig
 
 /// Fault 8, first part.
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_is_not_recorded_is_not_called_retryable() {
-    for (is_mended, retryable_) in [(true, false), (false, true)] {
-        let (provider, (store, ledger, _)) =
+async fn a_failure_that_is_not_recorded_is_in_flight_and_its_event_is_sent_again() {
+    for is_mended in [true, false] {
+        let (provider, (store, ledger, ears)) =
             (Provider::default(), if is_mended { failing() } else { strict() });
         store.fail(&[None, DOWN, DOWN, DOWN, DOWN]);
-        let asked = ledger.effect("conversation", "mail").execute(|fx| provider.refused(fx)).await.unwrap();
-        assert!(matches!(asked, Outcome::Failed { retryable, .. } if retryable == retryable_));
-        let again = ledger.effect("conversation", "mail").execute(|fx| provider.ok(fx)).await.unwrap();
+        let asked = ledger.webhook("conversation", "evt_1").execute(|fx| provider.refused(fx)).await.unwrap();
+        match is_mended {
+            true => assert!(matches!(&asked, Outcome::InFlight(entry) if entry.attempt == Number::ONE)),
+            false => assert!(matches!(asked, Outcome::Failed { retryable: true, .. })),
+        }
+        assert!(ears.heard().iter().any(|kind| matches!(kind, EventKind::Failed { .. })));
+        assert_eq!(asked.webhook_answer().status, if is_mended { 503 } else { 500 });
+        let again = ledger.webhook("conversation", "evt_1").execute(|fx| provider.ok(fx)).await.unwrap();
         assert!(matches!(again, Outcome::InFlight(_)));
     }
 }

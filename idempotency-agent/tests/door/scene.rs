@@ -146,6 +146,7 @@ impl LedgerStore for Failing {
         law: impl FnMut(&Folio, Timestamp) -> Motion<V> + Send,
     ) -> Result<V, StoreError> {
         let next = self.next.lock().unwrap().pop().flatten();
+        tokio::task::yield_now().await; // others come in between, as with a store elsewhere
         if next == Some(Fate::NotApplied) {
             return Err(StoreError::new(StoreErrorKind::Unavailable, Fate::NotApplied));
         }
