@@ -8,6 +8,16 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(feature = "reqwest")]
+mod reqwest;
+#[cfg(feature = "tonic")]
+mod tonic;
+
+#[cfg(feature = "reqwest")]
+pub use self::reqwest::ReqwestErrors;
+#[cfg(feature = "tonic")]
+pub use self::tonic::TonicErrors;
+
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Whether an effect whose attempt failed has happened all the same.
@@ -91,6 +101,24 @@ impl<F: Fn(&(dyn Error + 'static)) -> Applied + Send + Sync + 'static> Classifie
     fn classify(&self, error: &(dyn Error + 'static)) -> Applied {
         self(error)
     }
+}
+
+/// The first of `error` and what it wraps that is an `E`.
+#[cfg(any(feature = "reqwest", feature = "tonic"))]
+fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut looked_at = Some(error);
+    while let Some(error) = looked_at {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        // An error of IO names what its inner error wraps as its source, and not the inner error.
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        looked_at = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
 }
 
 /// What `error` says: by its own mark, or by the first classifier there is. A classifier that panics knows nothing.

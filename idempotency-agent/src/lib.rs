@@ -19,6 +19,10 @@ mod shelf;
 pub mod tools;
 mod webhook;
 
+#[cfg(feature = "reqwest")]
+pub use classify::ReqwestErrors;
+#[cfg(feature = "tonic")]
+pub use classify::TonicErrors;
 pub use classify::{Applied, Classifier, EffectError};
 pub use door::{Ledger, LedgerBuilder};
 pub use effect::{EffectBuilder, EffectContext};

@@ -69,16 +69,16 @@ fn told(arguments: &Arguments) -> Told<Report> {
         let without = World::new(seed, names.clone()).play_unguarded(conversations).await;
         let world = World::new(seed, names);
         let with = match arguments.store.as_deref() {
-            None => world.play_guarded(conversations, memory()).await,
+            None => world.play_guarded(conversations, memory()).await?,
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
                 let pool = sqlx::PgPool::connect(url).await?;
-                world.play_guarded(conversations, PostgresLedger::builder().open(pool).await?).await
+                world.play_guarded(conversations, PostgresLedger::builder().open(pool).await?).await?
             }
             Some(url) if url.starts_with("redis://") => {
-                world.play_guarded(conversations, RedisStore::connect(url).await?.ledger()).await
+                world.play_guarded(conversations, RedisStore::connect(url).await?.ledger()).await?
             }
             Some(path) => {
-                world.play_guarded(conversations, SqliteStore::open(path).await?.ledger().await?).await
+                world.play_guarded(conversations, SqliteStore::open(path).await?.ledger().await?).await?
             }
         };
         Ok(Report { conversations, seed, without, with })

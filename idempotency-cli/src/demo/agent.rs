@@ -12,7 +12,7 @@ use idempotency_agent::{
     EffectContext, EffectError, InDoubt, Ledger, Outcome, Policy, Reconciled, Refusal,
     ledger::{Conflicts, Status},
 };
-use idempotency_core::{LedgerStore, Sheets, clock::Timestamp};
+use idempotency_core::{LedgerStore, Sheets, StoreError, clock::Timestamp};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
 const TRIES: u32 = 5;
 
 /// After how long the agent with one gives up.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A message that is to be answered, and what was known when it arrived.
 #[derive(Clone)]
@@ -53,21 +53,49 @@ pub(super) async fn unguarded(world: World, job: Job, crashes: bool) {
     }
 }
 
-pub(super) async fn guarded<S: LedgerStore>(world: World, job: Job, crashes: bool, store: Arc<S>) {
+/// A store's clock as this process reckons it, without asking again.
+#[derive(Clone, Copy)]
+pub(super) struct StoreTime {
+    then: Timestamp,
+    at: Instant,
+}
+
+impl StoreTime {
+    /// Asks once, for all jobs: what each would reckon by an answer of its own, an answer that took long could set back
+    /// behind an older job's. Late by the answer's way, it never says that more was read than was.
+    pub(super) async fn of(store: &impl LedgerStore, names: &str) -> Result<Self, StoreError> {
+        let (_, then) = store.read(&format!("{names}time"), Sheets::Named(&[])).await?;
+        Ok(Self { then, at: Instant::now() })
+    }
+
+    fn reckon(self, at: Instant) -> Timestamp {
+        self.then.plus(at.saturating_duration_since(self.at))
+    }
+}
+
+pub(super) async fn guarded<S: LedgerStore>(
+    world: World,
+    job: Job,
+    crashes: bool,
+    store: Arc<S>,
+    time: StoreTime,
+) {
     let is_dead = Arc::new(AtomicBool::new(false));
     let scope = format!("{}conversation {}", world.names, job.conversation);
-    // Where the snapshot was taken on the store's clock: its age is what both clocks agree on.
-    let Ok((_, now)) = store.read(&scope, Sheets::Named(&[])).await else { return };
-    let age = job.read_at.elapsed();
-    let read_at =
-        Timestamp::from_micros(now.as_micros().saturating_sub(idempotency_core::clock::as_micros(age)));
     let policy = Policy::new().pending(Duration::from_secs(2)).max_attempts(6).lease(Duration::from_secs(5));
     let reached = Reached { store, is_dead: Arc::clone(&is_dead) };
     let Ok(ledger) = Ledger::builder(reached).policy(policy).build() else { return };
-    let run = ledger.run(scope).id(format!("job {} {}", job.conversation, job.message)).context_at(read_at);
-    let Ok(run) = run.begin().await else { return };
-    let worker = Worker { world, conversation: job.conversation, crashes, is_dead };
     let patience = Instant::now() + PATIENCE;
+    let id = format!("job {} {}", job.conversation, job.message);
+    let run = loop {
+        match ledger.run(scope.clone()).id(&id).context_at(time.reckon(job.read_at)).begin().await {
+            Ok(run) => break run,
+            // A job that found no store is delivered again.
+            Err(_) if Instant::now() < patience => sleep(Duration::from_millis(25)).await,
+            Err(_) => return,
+        }
+    };
+    let worker = Worker { world, conversation: job.conversation, crashes, is_dead };
     sleep(worker.world.chance.millis(2, 12)).await;
     let mut read = job.read;
     while run.can_write() && Instant::now() < patience && !read.unanswered.is_empty() {

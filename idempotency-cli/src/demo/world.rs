@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use idempotency_core::{
-    LedgerStore,
+    LedgerStore, StoreError,
     clock::{Clock, Timestamp},
 };
 use tokio::{
@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    agent::{self, Job},
+    agent::{self, Job, StoreTime},
     chance::{Chance, Delivery},
     provider::Provider,
     report::Side,
@@ -72,13 +72,18 @@ impl World {
         self.play(conversations, agent::unguarded).await
     }
 
-    pub(super) async fn play_guarded(self, conversations: u32, store: impl LedgerStore) -> Side {
+    pub(super) async fn play_guarded(
+        self,
+        conversations: u32,
+        store: impl LedgerStore,
+    ) -> Result<Side, StoreError> {
         let store = Arc::new(store);
+        let time = StoreTime::of(&store, &self.names).await?;
         let worker = move |world: World, job: Job, crashes: bool| {
             let store = Arc::clone(&store);
-            agent::guarded(world, job, crashes, store)
+            agent::guarded(world, job, crashes, store, time)
         };
-        self.play(conversations, worker).await
+        Ok(self.play(conversations, worker).await)
     }
 
     async fn play<W, F>(self, conversations: u32, worker: W) -> Side
@@ -167,7 +172,17 @@ impl Job {
                     _ = first.join_next() => return,
                     () = sleep(again.max(Duration::from_millis(60))) => {}
                 }
-                worker(world, self, false).await;
+                let conversation = self.conversation;
+                worker(world.clone(), self, false).await;
+                // The first may have come to the store last, and so have fenced the second: then it is the one to answer.
+                let patience = Instant::now() + agent::PATIENCE;
+                while !world.read(conversation).unanswered.is_empty() && Instant::now() < patience {
+                    tokio::select! {
+                        biased;
+                        _ = first.join_next() => break,
+                        () = sleep(Duration::from_millis(5)) => {}
+                    }
+                }
                 first.abort_all();
             }
         }
