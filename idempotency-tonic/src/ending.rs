@@ -57,8 +57,7 @@ pub const fn code_ending(code: Code, on_server_error: OnServerError) -> Ending {
 /// let status = with_ending(Status::internal("the ledger is away"), Ending::Unknown);
 /// ```
 ///
-/// It counts where the status is the whole answer, as it is in unary calls and in streams that end before their first
-/// message.
+/// It counts wherever the status stands: in an answer of its own, or behind the messages of a stream.
 #[must_use]
 pub fn with_ending(mut status: Status, ending: Ending) -> Status {
     let word = format!("{} {}", name(ending), *TOKEN);

@@ -9,8 +9,12 @@ use http::{HeaderName, HeaderValue, request::Parts};
 /// Flag and length before every message.
 pub(crate) const PREFIX: usize = 5;
 
-/// How long a message may become when it is decompressed for its fingerprint, in bytes: more is compared as it came.
-const LONGEST: u64 = 16 << 20;
+/// How long a message may become when it is decompressed for its fingerprint, in bytes: as long as tonic reads one unless
+/// it is told otherwise. More is compared as it came.
+const LONGEST: usize = 4 << 20;
+
+/// Before every message of what is compared.
+const LENGTH: usize = size_of::<u64>();
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
@@ -38,7 +42,7 @@ fn put_messages(parts: &Parts, mut body: &[u8], said: &mut Vec<u8>) -> Option<()
         body = rest;
         match flag {
             0 => put(message, said),
-            1 => put(&decompressed(encoding?, message)?, said),
+            1 => put_decompressed(encoding?, message, said)?,
             _ => return None,
         }
     }
@@ -50,14 +54,18 @@ fn put(message: &[u8], said: &mut Vec<u8>) {
     said.extend_from_slice(message);
 }
 
-fn decompressed(encoding: &[u8], message: &[u8]) -> Option<Vec<u8>> {
-    let mut plain = Vec::new();
+fn put_decompressed(encoding: &[u8], message: &[u8], said: &mut Vec<u8>) -> Option<()> {
+    let start = said.len();
+    said.extend_from_slice(&[0; LENGTH]);
+    let limit = LONGEST as u64 + 1;
     let read = match encoding {
-        b"gzip" => GzDecoder::new(message).take(LONGEST + 1).read_to_end(&mut plain),
-        b"deflate" => ZlibDecoder::new(message).take(LONGEST + 1).read_to_end(&mut plain),
+        b"gzip" => GzDecoder::new(message).take(limit).read_to_end(said),
+        b"deflate" => ZlibDecoder::new(message).take(limit).read_to_end(said),
         _ => return None,
     };
-    (read.ok()? as u64 <= LONGEST).then_some(plain)
+    let length = read.ok().filter(|length| *length <= LONGEST)? as u64;
+    said[start..start + LENGTH].copy_from_slice(&length.to_be_bytes());
+    Some(())
 }
 
 #[cfg(test)]
@@ -115,7 +123,8 @@ mod tests {
         for said in &unread {
             assert_eq!(said[0], 0, "{said:?}");
         }
-        let bomb = gzip(&vec![0; 17 << 20], 9);
+        let [longest, bomb] = [0, 1].map(|more| gzip(&vec![0; LONGEST + more], 9));
+        assert_eq!(said(Some("gzip"), framed(1, &longest))[0], 1);
         assert_eq!(said(Some("gzip"), framed(1, &bomb))[0], 0);
     }
 }

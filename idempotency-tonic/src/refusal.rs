@@ -14,15 +14,13 @@ pub const DOMAIN: &str = "idempotency";
 /// A refusal as a status, with `google.rpc.ErrorInfo`, and `google.rpc.RetryInfo` where trying again helps.
 ///
 /// The reason is the refusal's code in upper case, `FINGERPRINT_MISMATCH` for `fingerprint-mismatch`. Of a mismatch the
-/// metadata names the parts that differ (`mismatch`), of an answer that was not kept its status (`original_status`).
+/// metadata names the parts that differ (`mismatch`). Of an answer that was not kept it names no status: what is recorded is
+/// HTTP's, 200 for every call.
 pub fn refusal_status(refusal: &Refusal) -> Status {
     let mut metadata = HashMap::new();
     let differing: Vec<_> = refusal.differing.iter().map(idempotency_tower::Part::name).collect();
     if !differing.is_empty() {
         metadata.insert("mismatch".to_owned(), differing.join(","));
-    }
-    if let Some(status) = refusal.original_status {
-        metadata.insert("original_status".to_owned(), status.to_string());
     }
     let reason = refusal.code.name().replace('-', "_").to_ascii_uppercase();
     let mut details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
@@ -69,6 +67,13 @@ mod tests {
         let info = status.get_details_error_info().unwrap();
         assert_eq!((&*info.reason, &*info.domain), ("CONFLICT", DOMAIN));
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn an_answer_that_was_not_kept_is_not_called_a_success() {
+        let mut refusal = Refusal::new(Code::ResultNotReplayable, "done");
+        refusal.original_status = Some(200);
+        assert_eq!(refusal_status(&refusal).get_details_error_info().unwrap().metadata, HashMap::new());
     }
 
     #[test]

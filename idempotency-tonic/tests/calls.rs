@@ -279,6 +279,21 @@ async fn the_status_in_the_trailers_decides_about_a_stream() {
 }
 
 #[tokio::test]
+async fn a_handlers_word_counts_behind_messages_too() {
+    let shop = Shop::open().await;
+    let client = shop.client().await;
+    shop.site.may_go_on.add_permits(1);
+    let mut first = client.watch(keyed(order("in doubt"))).await.unwrap().into_inner();
+    assert_eq!(first.message().await.unwrap().unwrap().run, 1);
+    let said = first.message().await.unwrap_err();
+    assert_eq!(said.code(), Code::Internal);
+    assert!(said.metadata().get("idempotency-ending").is_none(), "the word is the layer's alone");
+    let retry = client.watch(keyed(order("in doubt"))).await.unwrap_err();
+    assert_refused(&retry, Code::FailedPrecondition, "OUTCOME_UNKNOWN");
+    assert_eq!(shop.site.runs(), 1);
+}
+
+#[tokio::test]
 async fn calls_that_stream_their_requests_pass_or_are_refused() {
     let layer = GrpcIdempotencyLayer::new(MemoryStore::new());
     let known = layer.clone().streaming("/shop.Orders/Upload").streaming("/shop.Orders/Chat");

@@ -119,7 +119,7 @@ impl Orders {
         Ok(response)
     }
 
-    /// Three receipts; each waits until it may go. `unavailable once` ends the first run after the first.
+    /// Three receipts; each waits until it may go. `unavailable once` ends the first run after the first, `in doubt` every.
     async fn watch(
         self,
         request: tonic::Request<Order>,
@@ -134,6 +134,9 @@ impl Orders {
                 }
                 if sent == 1 && run == 1 && item == "unavailable once" {
                     return Some((Err(Status::unavailable("later")), 3));
+                }
+                if sent == 1 && item == "in doubt" {
+                    return Some((Err(with_ending(Status::internal("half way"), Ending::Unknown)), 3));
                 }
                 site.go_on().await;
                 Some((Ok(Receipt { run, item: format!("{item} {sent}") }), sent + 1))
