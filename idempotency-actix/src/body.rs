@@ -107,22 +107,32 @@ impl Body for Handed {
 }
 
 /// A request's payload as a body, and what feeds it. The `declared` length is believed for its size only: whether so much
-/// came is told by the payload's own end.
+/// came is told by the payload's own end, or by `end`, a length after which nothing more is read.
 pub(crate) fn arriving(
     payload: Payload,
     declared: Option<u64>,
+    end: Option<u64>,
 ) -> (Handed, Option<impl Future<Output = ()>>) {
     if matches!(payload, Payload::None) {
         return (Handed::whole(Bytes::new()), None);
     }
     let (say, body) = Handed::fed(declared.map(SizeHint::with_exact).unwrap_or_default());
-    (body, Some(feed_request(payload, say)))
+    (body, Some(feed_request(payload, end, say)))
 }
 
-async fn feed_request(mut payload: Payload, say: mpsc::Sender<Said>) {
+async fn feed_request(mut payload: Payload, mut left: Option<u64>, say: mpsc::Sender<Said>) {
     while let Ok(room) = say.reserve().await {
+        if left == Some(0) {
+            return room.send(Said::End);
+        }
         match payload.next().await {
-            Some(Ok(chunk)) => room.send(Said::Chunk(chunk)),
+            Some(Ok(mut chunk)) => {
+                if let Some(left) = &mut left {
+                    chunk.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                    *left -= chunk.len() as u64;
+                }
+                room.send(Said::Chunk(chunk));
+            }
             Some(Err(error)) => return room.send(Said::Broken(BodyError::Request(error.to_string()))),
             None => return room.send(Said::End),
         }

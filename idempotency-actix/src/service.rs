@@ -66,7 +66,9 @@ where
         let (request, payload) = request.into_parts();
         let (connection, payload) =
             if is_connection(&request, &payload) { (Some(payload), Payload::None) } else { (None, payload) };
-        let (body, arriving) = arriving(payload, declared_length(request.headers()));
+        let declared = declared_length(request.headers());
+        let end = declared.filter(|_| is_websocket(&request));
+        let (body, arriving) = arriving(payload, declared, end);
         let asked = match convert::request(&request, method, &self.shown, body) {
             Ok(asked) => asked,
             Err(error) => return IdempotencyFuture::unreadable(ErrorBadRequest(error)),
@@ -89,10 +91,16 @@ where
 /// no body. It would never end.
 fn is_connection(request: &HttpRequest, payload: &Payload) -> bool {
     let has = |name| request.headers().contains_key(name);
-    request.head().upgrade()
+    (request.head().upgrade() || is_websocket(request))
         && matches!(payload, Payload::H1 { .. })
         && !has(header::CONTENT_LENGTH)
         && !has(header::TRANSFER_ENCODING)
+}
+
+/// Whether actix reads the request as a WebSocket's, to the end of the connection: by this one field, whatever others say.
+fn is_websocket(request: &HttpRequest) -> bool {
+    let mut asked = request.headers().get_all(header::UPGRADE);
+    asked.any(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 fn declared_length(headers: &header::HeaderMap) -> Option<u64> {

@@ -197,6 +197,19 @@ async fn a_run_goes_on_when_its_client_leaves() {
     assert_eq!(server.site.runs(), 1);
 }
 
+/// Actix reads such a request to the end of its connection, which the client keeps open for the answer.
+#[actix_web::test]
+async fn a_websockets_request_with_a_length_is_read_to_that_length() {
+    let server = Server::start();
+    server.site.may_go_on.add_permits(1);
+    let request = keyed("/slow", "tea").replace("content-length", "upgrade: websocket\r\ncontent-length");
+    for request in [request.clone(), request + "GET /next HTTP/1.1\r\n"] {
+        let mut caller = server.open(&request).await;
+        read_until(&mut caller, "run 1 of tea").await;
+    }
+    assert_eq!(server.site.runs(), 1);
+}
+
 #[actix_web::test]
 async fn copies_in_all_workers_run_once() {
     let server = Server::start();
