@@ -187,7 +187,7 @@ pub(crate) struct Server {
 impl Server {
     /// What `call` comes to.
     pub(crate) async fn told(&self, call: Call) -> Told {
-        self.caller.send(call).await
+        timeout(PATIENCE, self.caller.send(call)).await.expect("an answer")
     }
 
     /// What `call` comes to once no other is in flight.
