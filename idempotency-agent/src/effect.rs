@@ -11,6 +11,7 @@ use crate::{
     json::{PayloadError, Tree},
     key::digest,
     ledger::{Asker, Busy, ConflictMode},
+    told::Told,
 };
 
 mod admission;
@@ -32,6 +33,7 @@ pub struct EffectBuilder<S> {
     payload: Option<Result<Tree, PayloadError>>,
     summary: Option<String>,
     asker: Option<Asker>,
+    told: Option<Arc<Told>>,
     busy: Option<Busy>,
     lease: Duration,
     conflict: ConflictMode,
@@ -54,6 +56,7 @@ impl<S: LedgerStore> EffectBuilder<S> {
             payload: None,
             summary: None,
             asker: None,
+            told: None,
             busy: None,
             lease,
             conflict: ConflictMode::None,
@@ -70,8 +73,9 @@ impl<S: LedgerStore> EffectBuilder<S> {
         self
     }
 
-    pub(crate) fn of_run(mut self, asker: Asker, lease: Duration) -> Self {
+    pub(crate) fn of_run(mut self, asker: Asker, lease: Duration, told: Arc<Told>) -> Self {
         self.asker = Some(asker);
+        self.told = Some(told);
         self.lease = lease;
         self.conflict = ConflictMode::Any;
         self.acknowledges = true;

@@ -14,7 +14,7 @@ pub enum LedgerError {
     /// What stands in the store cannot be worked with.
     #[error("the scope's document cannot be worked with")]
     Document(#[from] DocumentError),
-    /// A scope or an intent that is none.
+    /// A scope, an intent, or an id of a job or an event that is none.
     #[error(transparent)]
     Name(#[from] NameError),
     /// An identity that identifies nothing.

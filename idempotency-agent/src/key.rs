@@ -30,6 +30,9 @@ pub enum NameError {
     /// A scope of more than 512 UTF-16 units.
     #[error("a scope has at most 512 UTF-16 units")]
     LongScope,
+    /// An empty id of a job or an event: all that have none would be taken for one.
+    #[error("the id of a job or an event is not empty")]
+    EmptyId,
     /// An intent that is not 1 to 100 of the characters `A-Z a-z 0-9 _ . : -`.
     #[error("an intent is 1 to 100 of the characters A-Z a-z 0-9 _ . : -")]
     Intent,

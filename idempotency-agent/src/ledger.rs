@@ -30,6 +30,7 @@ pub(crate) use document::{Entry, Kept};
 pub use effect::{Effect, Status};
 pub use lifecycle::{End, Renew, RenewRefused, end, renew};
 pub use reading::{Checked, check, history};
+pub(crate) use run::Superseder;
 pub use run::{Run, RunMode};
 pub use settle::{
     Pass, Reconcile, Resolution, Resolve, Settle, Settled, Verdict, give_up_reconciling, pass, reconcile,

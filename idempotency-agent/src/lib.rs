@@ -16,6 +16,7 @@ mod policy;
 mod reconcile;
 mod run;
 mod shelf;
+mod told;
 pub mod tools;
 mod webhook;
 

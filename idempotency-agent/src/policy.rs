@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::{
     Compat,
     ledger::{Number, Terms},
@@ -31,9 +33,14 @@ pub enum ProviderKeys {
     PerAttempt,
 }
 
-/// A bound that bounds nothing.
+/// The longest time that is counted: 100 years.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
+/// A bound that bounds nothing, or a time of more than 100 years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an attempt's time, the number of attempts, and the retention are more than nothing")]
+#[error(
+    "an attempt's time, the number of attempts, and the retention are more than nothing, and an attempt's time and a lease at most 100 years"
+)]
 pub struct PolicyError;
 
 impl Policy {
@@ -52,7 +59,7 @@ impl Policy {
         }
     }
 
-    /// How long an attempt has before it is given up: 15 minutes unless set.
+    /// How long an attempt has before it is given up, at most 100 years: 15 minutes unless set.
     #[must_use]
     pub const fn pending(self, pending: Duration) -> Self {
         Self { pending, ..self }
@@ -70,7 +77,7 @@ impl Policy {
         Self { retention, ..self }
     }
 
-    /// How long a run lives unless it is renewed: 60 s unless set.
+    /// How long a run lives unless it is renewed, at most 100 years: 60 s unless set.
     #[must_use]
     pub const fn lease(self, lease: Duration) -> Self {
         Self { lease, ..self }
@@ -106,7 +113,8 @@ impl Policy {
     /// The policy, if its bounds bound something.
     pub(crate) fn checked(self) -> Result<Self, PolicyError> {
         let nothing = |bound: Duration| bound.as_millis() == 0;
-        if nothing(self.pending) || nothing(self.retention) || self.max_attempts == 0 {
+        let is_endless = self.pending > LONGEST || self.lease > LONGEST;
+        if nothing(self.pending) || nothing(self.retention) || self.max_attempts == 0 || is_endless {
             return Err(PolicyError);
         }
         Ok(self)
@@ -127,6 +135,11 @@ impl Default for Policy {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// `length` after `since`, or 100 years where that is longer.
+pub(crate) fn after(since: Instant, length: Duration) -> Instant {
+    since + length.min(LONGEST)
 }
 
 pub(crate) fn millis(length: Duration) -> Number {

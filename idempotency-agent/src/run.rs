@@ -1,6 +1,6 @@
 //! A run: one unit of work on a scope, held by whoever does it.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use idempotency_core::{LedgerStore, clock::Timestamp};
 
@@ -9,8 +9,10 @@ use crate::{
     desk::{Beyond, Needs},
     ledger::{
         self, Asker, Begin, BeginState, Begun, Busy, Checked, Effect, End, Number, Renew, RunMode, Status,
+        Superseder,
     },
     policy::millis,
+    told::Told,
 };
 
 /// What may be chosen before a run begins.
@@ -28,6 +30,11 @@ impl<S: LedgerStore> RunBuilder<S> {
     pub(crate) fn new(ledger: Ledger<S>, scope: Result<LedgerScope, NameError>) -> Self {
         let lease = ledger.0.policy.lease;
         Self { ledger, scope, id: None, mode: RunMode::Supersede, read_at: None, lease }
+    }
+
+    /// Refuses to begin, as its name is none.
+    pub(crate) fn refused(self, error: NameError) -> Self {
+        Self { scope: Err(error), ..self }
     }
 
     /// The run's id: the job's, or the message's, so that its redelivery is known as such. A fresh one unless set.
@@ -70,7 +77,7 @@ impl<S: LedgerStore> RunBuilder<S> {
         let needs = Needs { run: Some(&input.run_id), beyond: Beyond::Own, ..Needs::default() };
         let law = |document, now, terms: &_| ledger::begin(document, &input, now, terms);
         let begun = ledger.0.desk.apply(&scope, needs, law).await?;
-        let id = input.run_id;
+        let (id, told) = (input.run_id, Arc::default());
         Ok(match begun {
             Begun::Busy(holder) => Run {
                 ledger,
@@ -80,6 +87,7 @@ impl<S: LedgerStore> RunBuilder<S> {
                 state: RunState::Busy(holder),
                 token: None,
                 prior: Vec::new(),
+                told,
             },
             Begun::Run { state, run, prior } => {
                 let state = match state {
@@ -88,7 +96,7 @@ impl<S: LedgerStore> RunBuilder<S> {
                     BeginState::Superseded => RunState::Superseded,
                     BeginState::Ended => RunState::Ended,
                 };
-                Run { ledger, scope, id, lease, state, token: Some(run.token), prior }
+                Run { ledger, scope, id, lease, state, token: Some(run.token), prior, told }
             }
         })
     }
@@ -129,6 +137,7 @@ pub struct Run<S> {
     state: RunState,
     token: Option<Number>,
     prior: Vec<Effect>,
+    told: Arc<Told>,
 }
 
 impl<S: LedgerStore> Run<S> {
@@ -180,8 +189,21 @@ impl<S: LedgerStore> Run<S> {
         let builder = EffectBuilder::new(self.ledger.clone(), named);
         match (&self.state, self.token) {
             (RunState::Busy(holder), _) => builder.of_busy(holder.clone()),
-            (_, token) => builder.of_run(Asker { run_id: self.id.clone(), token }, self.lease),
+            (_, token) => {
+                builder.of_run(Asker { run_id: self.id.clone(), token }, self.lease, Arc::clone(&self.told))
+            }
         }
+    }
+
+    pub(crate) fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// Who has taken its place.
+    pub(crate) async fn superseder(&self) -> Result<Option<Superseder>, LedgerError> {
+        let desk = &self.ledger.0.desk;
+        let (document, now) = desk.read(&self.scope, None).await?;
+        Ok(Superseder::of(&self.id, &document, now, &desk.terms))
     }
 
     /// What is known of an effect of the scope.
@@ -205,17 +227,16 @@ impl<S: LedgerStore> Run<S> {
     }
 
     /// Ends the run, for `reason`: a redelivery of it then does nothing. Not to be called because of an error that a
-    /// redelivery is to make good. A later delivery is not ended by an earlier one.
+    /// redelivery is to make good. Answers whether it is ended: a later delivery is not, by an earlier one.
     ///
     /// # Errors
     /// [`LedgerError`] when the store fails.
-    pub async fn end(&self, reason: impl Into<String>) -> Result<(), LedgerError> {
-        let Some(token) = self.token else { return Ok(()) };
+    pub async fn end(&self, reason: impl Into<String>) -> Result<bool, LedgerError> {
+        let Some(token) = self.token else { return Ok(false) };
         let input = End { run_id: self.id.clone(), reason: reason.into(), token: Some(token) };
         let needs = Needs { run: Some(&input.run_id), ..Needs::default() };
         let law = |document, now, terms: &_| ledger::end(document, &input, now, terms);
-        self.ledger.0.desk.apply(&self.scope, needs, law).await?;
-        Ok(())
+        Ok(self.ledger.0.desk.apply(&self.scope, needs, law).await?.is_some())
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use idempotency_core::LedgerStore;
 
-use crate::{EffectBuilder, Ledger, Outcome};
+use crate::{EffectBuilder, Ledger, NameError, Outcome};
 
 /// When an event is worth another try while it is being worked on.
 const LATER: Duration = Duration::from_secs(5);
@@ -23,9 +23,14 @@ pub struct WebhookAnswer {
 
 impl<S: LedgerStore> Ledger<S> {
     /// Asks for the effect of an event that was sent to `scope`: an endpoint, and whose events they are. `event_id` is the
-    /// id that its sender gives it and keeps when it sends it again. The event is verified before this is called.
+    /// id that its sender gives it and keeps when it sends it again: an empty one is refused when it is executed. The event
+    /// is verified before this is called.
     pub fn webhook(&self, scope: impl Into<String>, event_id: impl fmt::Display) -> EffectBuilder<S> {
-        let event = serde_json::json!({"eventId": event_id.to_string()});
+        let event_id = event_id.to_string();
+        if event_id.is_empty() {
+            return EffectBuilder::new(self.clone(), Err(NameError::EmptyId));
+        }
+        let event = serde_json::json!({"eventId": event_id});
         self.effect(scope, INTENT).identity(&event)
     }
 }

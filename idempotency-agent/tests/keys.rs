@@ -8,7 +8,7 @@ use std::{env, fs, path::PathBuf};
 
 use idempotency_agent::{Compat, EffectKey, Intent, LedgerScope, instant, json::Tree};
 use idempotency_core::clock::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 #[derive(Deserialize)]
 struct File {
@@ -161,4 +161,30 @@ fn half_a_pair_identifies_nothing() {
     for Rejected { payload_json } in file().rejected {
         assert!(Tree::read(&payload_json).is_err(), "{payload_json}");
     }
+}
+
+/// A number as serde_json hands it over where some crate of the build has it keep all digits.
+struct Kept(&'static str);
+
+impl Serialize for Kept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = "$serde_json::private::Number";
+        let mut number = serializer.serialize_struct(name, 1)?;
+        number.serialize_field(name, self.0)?;
+        number.end()
+    }
+}
+
+#[test]
+fn no_feature_of_serde_json_changes_a_key() {
+    let intent = Intent::new("refund").unwrap();
+    let key = |kept: &'static str| EffectKey::identified(&intent, &(Kept(kept), "order")).unwrap();
+    assert_eq!(key("7"), EffectKey::identified(&intent, &(7, "order")).unwrap());
+    assert_eq!(key("1.5"), EffectKey::identified(&intent, &(1.5, "order")).unwrap());
+    let raw = serde_json::value::RawValue::from_string("{\"b\":[1, null],\"a\":2}".to_owned()).unwrap();
+    let value = serde_json::json!({"a": 2, "b": [1, null]});
+    assert_eq!(
+        EffectKey::identified(&intent, &[raw]).unwrap(),
+        EffectKey::identified(&intent, &[value]).unwrap()
+    );
 }

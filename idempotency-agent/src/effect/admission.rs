@@ -10,7 +10,7 @@ use crate::{
     desk::{Beyond, Needs},
     event::EventKind,
     ledger::{self, Claim, Claimed, Conflicts, Effect, Reconcile, RefusalReason, Resolution, Status},
-    policy::{ProviderKeys, millis},
+    policy::{ProviderKeys, after, millis},
     run::fresh_id,
 };
 
@@ -66,7 +66,7 @@ impl<S: LedgerStore> Request<S> {
 
     /// Asks until there is an answer.
     pub(super) async fn admit(self: &Arc<Self>) -> Result<Admission<S>, LedgerError> {
-        let deadline = Instant::now() + self.builder.wait;
+        let deadline = after(Instant::now(), self.builder.wait);
         let mut asked_reconciler = false;
         for _ in 0..ROUNDS {
             match self.claim().await? {

@@ -20,6 +20,7 @@ use crate::{
     desk::Needs,
     event::EventKind,
     ledger::{self, Effect, Number, Pass, Raw, Settle, Settled, Verdict},
+    policy::after,
 };
 
 /// The pauses after a settling that failed. The original lets another 1.6 s pass after the last.
@@ -39,6 +40,21 @@ where
     Fut: Future<Output = Result<T, E>>,
 {
     let request = Arc::new(Request::new(builder)?);
+    let answer = answer(&request, effect).await;
+    if let Some(told) = &request.builder.told {
+        told.hear(&request.key, &answer);
+    }
+    answer
+}
+
+async fn answer<S, T, E, F, Fut>(request: &Arc<Request<S>>, effect: F) -> Result<Outcome<T>, LedgerError>
+where
+    S: LedgerStore,
+    T: Serialize + DeserializeOwned,
+    E: Into<EffectError>,
+    F: FnOnce(EffectContext) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+{
     let held = match request.admit().await? {
         Admission::Attempt(held) => held,
         Admission::Replayed(entry) => {
@@ -52,6 +68,9 @@ where
         Admission::Ambiguous(entry) => return Ok(Outcome::Ambiguous { entry, error: None }),
         Admission::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
     };
+    if let Some(told) = &request.builder.told {
+        told.open(&request.key);
+    }
     let attempt = held.entry.attempt.as_u64();
     request.tell(EventKind::Claimed { attempt, run_id: request.run_id() });
     let context = held.context();
@@ -90,7 +109,7 @@ pub(super) struct Held<S: LedgerStore> {
 impl<S: LedgerStore> Held<S> {
     /// The attempt `entry`, claimed by a call that was sent at `since`.
     pub(super) fn new(request: Arc<Request<S>>, entry: Effect, since: Instant) -> Self {
-        let deadline = since + request.builder.ledger.0.policy.pending;
+        let deadline = after(since, request.builder.ledger.0.policy.pending);
         let point = Point::new(request.builder.marks_point_of_no_return);
         Self { request, entry, deadline, cancelled: CancellationToken::new(), point, is_recorded: false }
     }

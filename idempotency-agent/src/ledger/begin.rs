@@ -139,7 +139,7 @@ fn holder(document: &Document, now: Number, terms: &Terms) -> Option<Busy> {
 }
 
 impl Busy {
-    fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run) -> Self {
         Self { run_id: run.run_id.clone(), token: run.token, lease_expires_at: run.lease_expires_at }
     }
 }

@@ -1,6 +1,6 @@
 //! One unit of work on a scope as it stands in a document, and which of two goes before the other.
 
-use super::{Document, Number, Status, Terms, document::Entry};
+use super::{Busy, Document, Number, Status, Terms, document::Entry};
 use crate::json::{Members, ObjectWriter, Raw};
 
 /// The reason of a run that was withdrawn.
@@ -136,6 +136,17 @@ impl Run {
             || own.any(|effect| effect.effective_status(now, terms) != Status::Failed)
     }
 
+    /// Whether something of it happened or is in doubt, so that older runs are kept out for good.
+    fn has_landed(&self, document: &Document, now: Number, terms: &Terms) -> bool {
+        let mut own =
+            document.effects().filter(|effect| effect.run_id.as_ref() == Some(&self.run_id)).peekable();
+        let knows_of_none = own.peek().is_none();
+        let is_there = |status| matches!(status, Status::Committed | Status::Ambiguous);
+        self.wrote
+            && (self.landed().unwrap_or(knows_of_none)
+                || own.any(|effect| is_there(effect.effective_status(now, terms))))
+    }
+
     pub(super) fn landed(&self) -> Option<bool> {
         match self.rest.get(LANDED)?.as_str() {
             "true" => Some(true),
@@ -158,6 +169,28 @@ impl Run {
 
     pub(super) fn extend(&mut self, until: Number) {
         self.lease_expires_at = self.lease_expires_at.max(until);
+    }
+}
+
+/// Who has taken a run's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Superseder {
+    /// A newer run that did something, or may have: the older one has no place any more.
+    Landed,
+    /// One that did nothing yet. Should it come to nothing, the older one finds the way free.
+    Lives(Busy),
+}
+
+impl Superseder {
+    /// The one of the run `run_id`; none where no newer run is known any more.
+    pub(crate) fn of(run_id: &str, document: &Document, now: Number, terms: &Terms) -> Option<Self> {
+        let run = document.run(run_id)?;
+        let others = document.runs().filter(|other| other.run_id != run_id && other.is_newer_than(run));
+        let newer: Vec<_> = others.collect();
+        if newer.iter().any(|other| other.has_landed(document, now, terms)) {
+            return Some(Self::Landed);
+        }
+        newer.into_iter().max_by_key(|other| other.lease_expires_at).map(|run| Self::Lives(Busy::of(run)))
     }
 }
 

@@ -12,7 +12,7 @@ const DOWN: Option<Fate> = Some(Fate::NotApplied);
 
 /// Waits until an effect is no longer pending.
 async fn settled<S: idempotency_core::LedgerStore>(
-    ledger: &idempotency_agent::Ledger<S>,
+    ledger: &Ledger<S>,
     intent: &str,
 ) -> Status {
     loop {

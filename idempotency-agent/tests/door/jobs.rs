@@ -118,7 +118,7 @@ async fn what_crashed_before_its_point_of_no_return_is_nothing_to_skip() {
     crash.join().unwrap();
     let job = || ledger.job("conversation", "replies", 1).skip_if_it_wrote();
     let soon = job().work(|run| reply(run, provider.clone())).await.unwrap();
-    assert!(matches!(soon, Delivered::InFlight(_)), "{soon:?}");
+    assert!(matches!(soon, Delivered::InFlight { error: None, .. }), "{soon:?}");
     tokio::time::advance(Duration::from_secs(20)).await;
     let later = job().work(|run| reply(run, provider.clone())).await.unwrap();
     assert!(matches!(later, Delivered::Done(1)), "{later:?}");
@@ -142,15 +142,20 @@ async fn a_delivery_that_comes_while_an_earlier_one_writes_is_put_off() {
     has_begun.await.unwrap();
     let job = || ledger.job("conversation", "replies", 1).skip_if_it_wrote();
     let second = job().work(|_| async { Ok::<u32, EffectError>(7) }).await.unwrap();
-    assert!(matches!(&second, Delivered::InFlight(effects) if effects[0].intent == "reply"), "{second:?}");
+    assert!(
+        matches!(&second, Delivered::InFlight { effects, error: None } if effects[0].intent == "reply"),
+        "{second:?}"
+    );
     assert_eq!(second.advice(), Advice::RetryAfter(Duration::from_secs(5)));
     let exclusive = ledger.job("conversation", "replies", 2).exclusive();
     let other = exclusive.work(|_| async { Ok::<u32, EffectError>(7) }).await.unwrap();
     assert!(matches!(&other, Delivered::Busy(holder) if holder.run_id == "replies:1"), "{other:?}");
     assert_eq!(other.advice(), Advice::RetryAfter(Duration::from_secs(5)));
     open.send(()).unwrap();
-    // What it claimed it may end, although a later delivery has taken its place.
-    assert!(matches!(first.await.unwrap().unwrap(), Delivered::Done(Some(1))));
+    // What it claimed it may end, although a later delivery has taken its place: which decides what the queue is told.
+    let first = first.await.unwrap().unwrap();
+    assert!(matches!(first, Delivered::Overtaken(Some(1))), "{first:?}");
+    assert_eq!(first.advice(), Advice::RetryAfter(Duration::from_secs(5)));
     let third = job().work(|_| async { Ok::<u32, EffectError>(7) }).await.unwrap();
     assert!(matches!(third, Delivered::AlreadyDone), "{third:?}");
     assert_eq!(provider.count(), 1);
@@ -175,22 +180,6 @@ async fn a_long_job_keeps_its_run_alive() {
     assert!(matches!(long.await.unwrap().unwrap(), Delivered::Done(1)));
     let other = ledger.job("conversation", "replies", 2).exclusive();
     assert!(matches!(other.work(|_| async { Ok::<u32, EffectError>(2) }).await.unwrap(), Delivered::Done(2)));
-}
-
-#[tokio::test]
-async fn a_job_older_than_what_is_done_leaves_it_at_that() {
-    let ledger = ledger();
-    let newer = ledger.run("conversation").id("newer").begin().await.unwrap();
-    let old = idempotency_core::clock::Timestamp::from_micros(1_000);
-    let job = || ledger.job("conversation", "replies", 1).context_at(old);
-    let left = job().work(|_| async { Ok::<u32, EffectError>(7) }).await.unwrap();
-    assert!(matches!(left, Delivered::Superseded), "{left:?}");
-    assert_eq!(left.advice(), Advice::Acknowledge);
-    assert!(newer.heartbeat().await.unwrap());
-    assert!(matches!(
-        job().work(|_| async { Ok::<u32, EffectError>(7) }).await.unwrap(),
-        Delivered::AlreadyDone
-    ));
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod advice;
 mod cancelling;
 mod effects;
 mod faults;
+
 mod jobs;
 mod original;
 mod reconciling;

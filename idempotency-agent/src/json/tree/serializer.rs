@@ -8,7 +8,11 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant,
 };
 
-use super::{PayloadError, Tree};
+use super::{PayloadError, Tree, scan};
+
+/// How serde_json hands over what is JSON text already: a number where its digits are kept as they are, which any crate of a
+/// build may ask for, and a raw value.
+const VERBATIM: [&str; 2] = ["$serde_json::private::Number", "$serde_json::private::RawValue"];
 
 type Made = Result<Tree, PayloadError>;
 
@@ -34,7 +38,13 @@ impl TreeSerializer {
     }
 
     fn map(self, variant: Option<&'static str>) -> Result<MapSerializer, PayloadError> {
-        Ok(MapSerializer { below: self.below()?, members: IndexMap::new(), name: None, variant })
+        Ok(MapSerializer {
+            below: self.below()?,
+            members: IndexMap::new(),
+            name: None,
+            variant,
+            is_verbatim: false,
+        })
     }
 }
 
@@ -153,8 +163,14 @@ impl ser::Serializer for TreeSerializer {
         self.map(None)
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<MapSerializer, PayloadError> {
-        self.map(None)
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<MapSerializer, PayloadError> {
+        match VERBATIM.contains(&name) {
+            true => Ok(MapSerializer {
+                is_verbatim: true,
+                ..Self { room: self.room.saturating_add(1) }.map(None)?
+            }),
+            false => self.map(None),
+        }
     }
 
     fn serialize_struct_variant(
@@ -204,6 +220,19 @@ pub(super) struct MapSerializer {
     members: IndexMap<String, Tree>,
     name: Option<String>,
     variant: Option<&'static str>,
+    /// Whether its one member is JSON text.
+    is_verbatim: bool,
+}
+
+impl MapSerializer {
+    fn made(self) -> Made {
+        match self.members.values().next() {
+            Some(Tree::Text(text)) if self.is_verbatim => {
+                Tree::read_value(scan::one_value(text)?, self.below.room.saturating_add(1))
+            }
+            _ => Ok(tagged(self.variant, Tree::Map(self.members))),
+        }
+    }
 }
 
 impl SerializeMap for MapSerializer {
@@ -245,7 +274,7 @@ macro_rules! fields {
             }
 
             fn end(self) -> Made {
-                Ok(tagged(self.variant, Tree::Map(self.members)))
+                self.made()
             }
         })*
     };
