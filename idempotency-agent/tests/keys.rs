@@ -163,7 +163,7 @@ fn half_a_pair_identifies_nothing() {
     }
 }
 
-/// A number as serde_json hands it over where some crate of the build has it keep all digits.
+/// A number as `serde_json` hands it over where some crate of the build has it keep all digits.
 struct Kept(&'static str);
 
 impl Serialize for Kept {

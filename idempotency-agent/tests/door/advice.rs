@@ -56,9 +56,9 @@ async fn work_that_leaves_an_effect_in_doubt_or_running_is_not_done() {
         pending::<Work>().await
     }));
     has_begun.await.unwrap();
-    let early = ledger
-        .job("conversation", "replies", 2)
-        .work(|run| async move { Ok::<_, EffectError>(run.effect("mail").execute(|fx| provider.ok(fx)).await) });
+    let early = ledger.job("conversation", "replies", 2).work(|run| async move {
+        Ok::<_, EffectError>(run.effect("mail").execute(|fx| provider.ok(fx)).await)
+    });
     let early = early.await.unwrap();
     assert!(matches!(early, Delivered::InFlight { error: None, .. }), "{early:?}");
     running.abort();

@@ -11,10 +11,7 @@ use crate::scene::{Failing, Provider, entry, key, ledger, memory, original, poli
 const DOWN: Option<Fate> = Some(Fate::NotApplied);
 
 /// Waits until an effect is no longer pending.
-async fn settled<S: idempotency_core::LedgerStore>(
-    ledger: &Ledger<S>,
-    intent: &str,
-) -> Status {
+async fn settled<S: idempotency_core::LedgerStore>(ledger: &Ledger<S>, intent: &str) -> Status {
     loop {
         match ledger.check(&scope(), &key(intent)).await.unwrap().status {
             None | Some(Status::Pending) => sleep(Duration::from_millis(1)).await,

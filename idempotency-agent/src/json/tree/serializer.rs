@@ -10,8 +10,8 @@ use serde::ser::{
 
 use super::{PayloadError, Tree, scan};
 
-/// How serde_json hands over what is JSON text already: a number where its digits are kept as they are, which any crate of a
-/// build may ask for, and a raw value.
+/// How `serde_json` hands over what is JSON text already: a number where its digits are kept as they are, which any crate
+/// of a build may ask for, and a raw value.
 const VERBATIM: [&str; 2] = ["$serde_json::private::Number", "$serde_json::private::RawValue"];
 
 type Made = Result<Tree, PayloadError>;
