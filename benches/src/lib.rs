@@ -1,4 +1,6 @@
-//! What a guarded request costs over a bare one.
+#![doc = include_str!("../README.md")]
+//!
+//! # How it is measured
 //!
 //! Every [`Candidate`] wraps the same axum router: `bare` in a layer that does nothing, `floor` in the least that could be
 //! called a layer, the others in what is measured.

@@ -180,20 +180,20 @@ impl Answer {
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
     Http(Client),
-    Grpc { endpoint: Endpoint, channel: Channel },
+    Grpc { endpoint: Box<Endpoint>, channel: Channel },
 }
 
 impl Caller {
     pub(crate) fn of_grpc(endpoint: Endpoint) -> Self {
         let channel = endpoint.connect_lazy();
-        Self::Grpc { endpoint, channel }
+        Self::Grpc { endpoint: Box::new(endpoint), channel }
     }
 
     /// Somebody else, who shares no connection with this one. (Of HTTP/1.1, every request has one of its own.)
     pub(crate) fn stranger(&self) -> Self {
         match self {
             Self::Http(client) => Self::Http(*client),
-            Self::Grpc { endpoint, .. } => Self::of_grpc(endpoint.clone()),
+            Self::Grpc { endpoint, .. } => Self::of_grpc(Endpoint::clone(endpoint)),
         }
     }
 
