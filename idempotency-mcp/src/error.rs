@@ -46,6 +46,18 @@ pub enum GuardError {
         /// What a ledger takes.
         source: NameError,
     },
+    /// Two tools of one intent: a call of one would be answered with the other's result.
+    #[error(
+        "the tools `{}` have one intent, `{intent}`, by which a call of one would be taken for a call of the other: give \
+         each its own",
+        tools.join("` and `")
+    )]
+    SharedIntent {
+        /// The intent.
+        intent: String,
+        /// Their names.
+        tools: [String; 2],
+    },
     /// A name in `_meta` that is none, or that the protocol keeps for itself.
     #[error("`{name}` is no name in `_meta`, or one that the protocol keeps for itself")]
     KeyName {

@@ -1,6 +1,12 @@
 //! Guarding a router's tools.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use idempotency_agent::{Intent, Ledger, LedgerScope};
 use idempotency_core::LedgerStore;
@@ -118,15 +124,17 @@ where
             }
         };
         let terms = Arc::new(Terms { ledger, scope, key_name: key_name.into_owned(), wait });
-        let mut unidentified = Vec::new();
+        let (mut unidentified, mut intents) = (Vec::new(), HashMap::new());
         for (name, route) in &mut router.map {
             match (tools.remove(&**name), is_read_only(&route.attr), &others) {
                 (Some(Choice::Unguarded), _, _) | (None, true, _) => {}
                 (Some(Choice::Guarded(_)), true, _) => {
                     return Err(GuardError::ReadOnly { tool: name.to_string() });
                 }
-                (Some(Choice::Guarded(tool)), false, _) => guard_one(route, tool, &terms)?,
-                (None, false, Some(tool)) => guard_one(route, tool.clone(), &terms)?,
+                (Some(Choice::Guarded(tool)), false, _) => guard_one(route, tool, &terms, &mut intents)?,
+                (None, false, Some(tool)) => {
+                    guard_one(route, tool.clone(), &terms, &mut intents)?;
+                }
                 (None, false, None) => unidentified.push(name.to_string()),
             }
         }
@@ -147,14 +155,27 @@ fn is_read_only(tool: &Tool) -> bool {
     tool.annotations.as_ref().is_some_and(|annotations| annotations.read_only_hint == Some(true))
 }
 
-fn guard_one<S, L>(route: &mut ToolRoute<S>, tool: Guarded, terms: &Arc<Terms<L>>) -> Result<(), GuardError>
+/// Guards a tool. `intents` are those of the tools before it, with their names.
+fn guard_one<S, L>(
+    route: &mut ToolRoute<S>,
+    tool: Guarded,
+    terms: &Arc<Terms<L>>,
+    intents: &mut HashMap<String, String>,
+) -> Result<(), GuardError>
 where
     S: Clone + Send + Sync + 'static,
     L: LedgerStore,
 {
     let name = route.attr.name.to_string();
     let intent = tool.intent.clone().unwrap_or_else(|| name.clone());
-    Intent::new(intent.clone()).map_err(|source| GuardError::Intent { tool: name, source })?;
+    if let Err(source) = Intent::new(intent.clone()) {
+        return Err(GuardError::Intent { tool: name, source });
+    }
+    if let Some(other) = intents.insert(intent.clone(), name.clone()) {
+        let mut tools = [other, name];
+        tools.sort();
+        return Err(GuardError::SharedIntent { intent, tools });
+    }
     if matches!(tool.naming, Naming::Key) {
         // A client that lists the tools reads off which key it has to send.
         let meta = route.attr.meta.get_or_insert_with(MetaObject::default);

@@ -1,6 +1,14 @@
 //! A guarded tool: from its call to an answer.
 
-use std::{any::Any, fmt, future::ready, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    fmt,
+    future::ready,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use idempotency_agent::{
@@ -50,13 +58,19 @@ where
 {
     /// Answers a call. Once it runs, it does so to its end, whether anybody waits for it or not.
     pub(crate) fn answer<'a>(self: &Arc<Self>, context: ToolCallContext<'a, S>) -> Answering<'a> {
-        let ask = match self.ask(&Call::of(&context)) {
-            Ok(ask) => ask,
-            Err(why) => return Box::pin(ready(Ok(refused(&why).into()))),
+        // Functions of the server's own read what a model wrote. Unanswered, a call that makes one panic would hang.
+        let asked = catch_unwind(AssertUnwindSafe(|| self.ask(&Call::of(&context))));
+        let ask = match asked {
+            Ok(Ok(ask)) => ask,
+            Ok(Err(why)) => return Box::pin(ready(Ok(refused(&why).into()))),
+            Err(_) => return Box::pin(ready(Err(panicked("this call did nothing")))),
         };
         let (route, service) = (Arc::clone(self), context.service.clone());
         let (params, request) = taken_apart(context);
-        Box::pin(Detaching::new(async move { route.run(ask, service, params, request).await }))
+        Box::pin(Detaching::new(async move {
+            let run = AssertUnwindSafe(route.run(ask, service, params, request)).catch_unwind();
+            run.await.unwrap_or_else(|_| Err(panicked("nobody knows what became of this call")))
+        }))
     }
 
     /// Whose call it is, and which, or why that is not known.
@@ -86,6 +100,9 @@ where
     ) -> Response {
         let route = Arc::clone(&self);
         let attempt = move |context: EffectContext| async move {
+            if request.ct.is_cancelled() {
+                return Err(wrong(Applied::No, Err(cancelled())));
+            }
             request.extensions.insert(context);
             let call = ToolCallContext::new(&service, params, request);
             let own = AssertUnwindSafe(async { (route.own)(call).await });
@@ -213,6 +230,16 @@ fn told_of(outcome: Outcome<Done>) -> Response {
         // A question whose answer would be refused is not asked.
         Some(Ok(_)) | None => Ok(told(&meaning).into()),
     }
+}
+
+/// Its client gave the call up while it waited for another one.
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("the call was cancelled before it began, and did nothing", None)
+}
+
+/// The process's own hook has told of the panic.
+fn panicked(what_of_it: &str) -> ErrorData {
+    ErrorData::internal_error(format!("a function of the server panicked: {what_of_it}"), None)
 }
 
 /// The ledger failed before anything was done.

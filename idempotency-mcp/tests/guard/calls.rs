@@ -1,8 +1,8 @@
 //! Copies of a call: at once, afterwards, with other arguments, of other callers.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use idempotency_mcp::Guarded;
+use idempotency_mcp::{Applied, Guarded};
 use rmcp::model::CallToolResponse;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -44,6 +44,30 @@ async fn a_copy_is_told_that_the_first_one_runs() {
     assert_eq!(status(&first.await.unwrap()), "executed");
     assert_eq!(status(&result(&other, refund(Some("k1"), "A")).await), "replayed");
     assert_eq!(bank.provider.posts(), 1);
+}
+
+#[tokio::test]
+async fn a_copy_that_is_cancelled_while_it_waits_does_not_begin() {
+    let refunds = Guarded::by_key().on_protocol_error(|_| Applied::No);
+    let minute = Duration::from_secs(60);
+    let bank = Bank::guarded(|guard| guard.scope("bank").wait(minute).tool("refund", refunds)).unwrap();
+    bank.provider.will([How::HeedCancelling]);
+    let client = Arc::new(bank.client().await);
+    let begin = || {
+        let client = Arc::clone(&client);
+        tokio::spawn(async move { answer(&client, refund(Some("k1"), "A")).await })
+    };
+    let first = begin();
+    bank.provider.posted(1).await;
+    let copy = begin();
+    let balance = || call("balance", None, json!({}));
+    result(&client, balance()).await; // the copy is there by now
+    copy.abort(); // the client says so to the server
+    assert!(copy.await.unwrap_err().is_cancelled());
+    result(&client, balance()).await;
+    first.abort();
+    let last = result(&client, refund(Some("k1"), "A")).await;
+    assert_eq!((status(&last).as_str(), bank.provider.posts()), ("executed", 2));
 }
 
 #[tokio::test]

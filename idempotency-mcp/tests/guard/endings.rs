@@ -121,6 +121,31 @@ async fn a_server_may_say_what_its_errors_of_the_protocol_mean() {
 }
 
 #[tokio::test]
+async fn after_its_point_of_no_return_neither_a_question_nor_a_refusal_is_proof() {
+    let bank = Bank::new(Guarded::by_key().with_point_of_no_return());
+    let refusal = ErrorData::invalid_params("no such order", None);
+    bank.provider.will([How::Refuse(refusal), How::Ask("sure?")].map(|how| How::Mark(Box::new(how))));
+    let client = bank.client().await;
+    for (key, posts) in [("k1", 1), ("k2", 2)] {
+        for _ in 0..2 {
+            let told = result(&client, refund(Some(key), "A")).await;
+            assert_eq!((status(&told).as_str(), bank.provider.posts()), ("ambiguous", posts));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_a_function_of_the_servers_own_is_answered_and_nothing_runs() {
+    let bank = Bank::new(Guarded::by(|_| std::panic::resume_unwind(Box::new("an identity that panics"))));
+    let client = bank.client().await;
+    let refused = answer(&client, refund(Some("k1"), "A")).await;
+    let told =
+        matches!(&refused, Err(ServiceError::McpError(error)) if error.message.ends_with("did nothing"));
+    assert!(told, "{refused:?}");
+    assert_eq!(bank.provider.posts(), 0);
+}
+
+#[tokio::test]
 async fn a_panic_is_answered_and_leaves_doubt_until_somebody_finds_out() {
     let ledger = ledger(Policy::new());
     let bank = Bank::with_ledger(&ledger, |guard| {

@@ -31,6 +31,11 @@ async fn a_question_is_not_kept_and_its_answer_belongs_to_the_same_call() {
     assert_eq!(asked(&client, refund(Some("k1"), "A")).await, "once more");
     let done = result(&client, later("k1", "once more")).await;
     assert_eq!((status(&done).as_str(), bank.provider.posts()), ("executed", 1));
+    let order = json!({"order": "A"});
+    let answers = json!({"sure": {"action": "accept"}});
+    let heard =
+        [json!([order, null, null]), json!([order, null, null]), json!([order, "once more", answers])];
+    assert_eq!(bank.provider.heard(), heard);
     // Whichever round is repeated after that gets the result.
     for copy in [later("k1", "once more"), later("k1", "first"), refund(Some("k1"), "A")] {
         let again = result(&client, copy).await;

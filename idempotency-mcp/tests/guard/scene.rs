@@ -56,6 +56,7 @@ pub(crate) enum How {
 pub(crate) struct Provider(Arc<Inner>);
 
 struct Inner {
+    heard: Mutex<Vec<Value>>,
     posts: watch::Sender<Vec<String>>,
     next: Mutex<VecDeque<How>>,
     gate: Semaphore,
@@ -64,7 +65,7 @@ struct Inner {
 impl Provider {
     pub(crate) fn new() -> Self {
         let (next, gate) = (Mutex::default(), Semaphore::new(0));
-        Self(Arc::new(Inner { posts: watch::Sender::default(), next, gate }))
+        Self(Arc::new(Inner { heard: Mutex::default(), posts: watch::Sender::default(), next, gate }))
     }
 
     /// How its next requests end, in this order. The others are answered.
@@ -75,6 +76,11 @@ impl Provider {
     /// How often money has moved.
     pub(crate) fn posts(&self) -> usize {
         self.0.posts.borrow().len()
+    }
+
+    /// What each call that ran said: its arguments, its state and its answers.
+    pub(crate) fn heard(&self) -> Vec<Value> {
+        self.0.heard.lock().unwrap().clone()
     }
 
     pub(crate) fn keys(&self) -> Vec<String> {
@@ -93,7 +99,9 @@ impl Provider {
         self.0.gate.add_permits(1);
     }
 
-    async fn refund(&self, context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn refund(&self, call: &ToolCallContext<'_, Bank>) -> Result<CallToolResponse, ErrorData> {
+        self.0.heard.lock().unwrap().push(json!([call.arguments, call.request_state, call.input_responses]));
+        let context = &call.request_context;
         let fx = context.extensions.get::<EffectContext>().cloned();
         let mut how = self.0.next.lock().unwrap().pop_front();
         match how {
@@ -117,7 +125,10 @@ impl Provider {
                 return Err(internal());
             }
             Some(How::Hold) => self.0.gate.acquire().await.unwrap().forget(),
-            Some(How::Refuse(_) | How::Ask(_) | How::Mark(_)) | None => {}
+            // After the mark.
+            Some(How::Refuse(error)) => return Err(error),
+            Some(How::Ask(state)) => return Ok(InputRequiredResult::from_request_state(state).into()),
+            Some(How::Mark(_)) | None => {}
         }
         Ok(CallToolResult::structured(json!({"refund": self.posts()})).into())
     }
@@ -163,9 +174,8 @@ impl Bank {
 
     /// `refund`, which writes, and `balance`, which reads.
     pub(crate) fn router() -> ToolRouter<Self> {
-        let refund: fn(ToolCallContext<'_, Self>) -> Answering<'_> = |context| {
-            Box::pin(async move { context.service.provider.refund(&context.request_context).await })
-        };
+        let refund: fn(ToolCallContext<'_, Self>) -> Answering<'_> =
+            |context| Box::pin(async move { context.service.provider.refund(&context).await });
         let balance: fn(ToolCallContext<'_, Self>) -> Answering<'_> = |context| {
             Box::pin(async move {
                 let posts = context.service.provider.posts().to_string();

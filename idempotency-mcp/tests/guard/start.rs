@@ -73,6 +73,16 @@ fn a_tool_whose_name_is_no_intent_needs_one() {
     assert!(build(Guarded::by_key().intent("refund")).is_ok());
 }
 
+#[test]
+fn tools_of_one_intent_would_answer_for_each_other_and_do_not_start() {
+    let mut both = router("refund", ToolAnnotations::new());
+    both.merge(router("cancel", ToolAnnotations::new()));
+    let every = Guarded::by_key().intent("order");
+    let refused = guard(both, ledger(Policy::new())).scope("bank").every_other(every).build();
+    let tools = ["cancel", "refund"].map(str::to_owned);
+    assert_eq!(refused.err(), Some(GuardError::SharedIntent { intent: "order".to_owned(), tools }));
+}
+
 #[tokio::test]
 async fn what_is_not_to_be_guarded_runs_each_time() {
     let bank = Bank::guarded(|guard| guard.scope("bank").unguarded("refund")).unwrap();
