@@ -11,8 +11,10 @@
 //! - [`allocations`] counts what the allocator was asked for, in a binary of its own, since counting costs time;
 //! - [`load`] drives servers over sockets and compares their throughput;
 //! - [`frameworks`] takes time behind actix and tonic, each beside its own bare service;
-//! - [`stores`] compares the networked stores with the least that their servers could be asked for.
+//! - [`stores`] compares the networked stores with the least that their servers could be asked for;
+//! - [`agent`] compares effects in a scope of many with those in a scope of few.
 
+pub mod agent;
 pub mod allocations;
 pub mod app;
 pub mod candidate;
