@@ -5,16 +5,18 @@
 use std::{
     cell::Cell,
     fmt,
-    pin::Pin,
+    future::poll_fn,
+    pin::{Pin, pin},
     rc::Rc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use actix_web::{
-    App, HttpResponse, ResponseError,
+    App, Error, HttpResponse, ResponseError,
     body::{BodySize, MessageBody, to_bytes},
-    dev::Service,
+    dev::{Service, ServiceRequest, ServiceResponse},
+    middleware::{Next, from_fn},
     rt::time::timeout,
     test::{TestRequest, init_service},
     web,
@@ -23,6 +25,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use idempotency_actix::{Drained, Idempotency};
 use idempotency_store_memory::MemoryStore;
+use tokio::task::coop::consume_budget;
 
 /// Longer than a busy machine takes for anything here.
 const LONG: Duration = Duration::from_secs(30);
@@ -105,5 +108,45 @@ async fn a_handler_may_read_its_request_while_it_answers_behind_two_guards() {
         assert_eq!(answer.headers().contains_key("idempotency-replayed"), is_replay);
         let read = timeout(LONG, to_bytes(answer.into_body())).await.unwrap();
         assert!(read.is_ok_and(|read| read == body));
+    }
+}
+
+/// What tokio lets a task do before it has to let others run.
+const BUDGET: u32 = 128;
+
+/// Leaves what is inside as much of its first polls' budget as the request says.
+async fn spent<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
+    let left = request.headers().get("x-left").and_then(|left| left.to_str().ok()?.parse::<u32>().ok());
+    let mut inside = pin!(next.call(request));
+    let mut polls = 0;
+    poll_fn(|cx| {
+        polls += 1;
+        if let Some(left) = left
+            && polls <= 3
+        {
+            for _ in left..BUDGET {
+                let _ = pin!(consume_budget()).poll(cx);
+            }
+        }
+        inside.as_mut().poll(cx)
+    })
+    .await
+}
+
+/// Once of these times the exchange spends the last of the budget, and must see all the same that it orders no run.
+#[actix_web::test]
+async fn a_replay_is_an_answer_to_what_stands_outside_however_much_its_task_has_done() {
+    let order = async || HttpResponse::Created().body("done");
+    let app = App::new()
+        .route("/orders", web::post().to(order))
+        .wrap(Idempotency::new(MemoryStore::new()))
+        .wrap(from_fn(spent));
+    let app = init_service(app).await;
+    assert_eq!(app.call(keyed("tea").to_request()).await.unwrap().status(), 201);
+    for left in 0..=20 {
+        let copy = keyed("tea").insert_header(("x-left", left.to_string())).to_request();
+        let replay = timeout(LONG, app.call(copy)).await.unwrap();
+        let replay = replay.unwrap_or_else(|error| panic!("an error with {left} left, no answer: {error}"));
+        assert!(replay.headers().contains_key("idempotency-replayed"));
     }
 }
