@@ -7,7 +7,8 @@ mod scene;
 use std::error::Error;
 
 use idempotency_core::{
-    Claim, Fate, Inspect, Notify, Release, Resolution, Select, Settled, Store, StoreError, StoreErrorKind,
+    Claim, Fate, Inspect, LedgerStore, Motion, Notify, Release, Resolution, Revision, Select, Settled,
+    Sheets, Store, StoreError, StoreErrorKind,
 };
 use idempotency_services::Server;
 use idempotency_store_redis::{Eviction, OpenError, RedisStore};
@@ -135,18 +136,46 @@ async fn a_database_is_chosen_by_its_number() {
     assert_eq!(records.beside().ask::<u64>("DBSIZE"), 1);
 }
 
-/// The rights are those that the README names.
-#[tokio::test]
-async fn a_user_with_the_rights_that_are_needed_can_do_everything() {
-    let Some(server) = server(&[]) else { return };
-    let records = Records::on(&server);
+/// A store of a user with the rights that the README names, and with those for ledgers.
+async fn store_of_a_shop(records: &Records) -> RedisStore {
     let readme = include_str!("../README.md");
-    let rights = readme.split_once("ACL SETUSER shop ").unwrap().1.split_once("```").unwrap().0;
+    let between = |begin, end| readme.split_once(begin).unwrap().1.split_once(end).unwrap().0;
+    let rights = [between("ACL SETUSER shop ", "```"), between("and for ledgers `", "`")].join(" ");
     let rights: Vec<&str> = rights.split_whitespace().collect();
     let rights = rights.join(" ").replace("idempotency:", records.prefix());
     records.beside().ask::<()>(&format!("ACL SETUSER shop resetchannels {rights}"));
     let url = records.url().replace("redis://", "redis://shop:secret@");
-    let store = records.open_at(builder(), &url).await;
+    records.open_at(builder(), &url).await
+}
+
+fn assert_nothing_was_denied(records: &Records) {
+    let denied: Vec<redis::Value> = records.beside().ask("ACL LOG");
+    assert!(denied.is_empty(), "{denied:?}");
+}
+
+#[tokio::test]
+async fn a_user_with_the_rights_that_are_needed_can_keep_a_ledger() {
+    let Some(server) = server(&[]) else { return };
+    let records = Records::on(&server);
+    let ledger = store_of_a_shop(&records).await.ledger().prefix(records.prefix());
+    let sheet = |text: Option<&str>| [("a".to_owned(), text.map(str::to_owned))].into();
+    let write = |sheets, settled| Revision { head: "{}".to_owned(), sheets, settled };
+    for revision in [write(sheet(Some("{}")), true), write(sheet(None), false), write(sheet(Some("1")), true)]
+    {
+        ledger.transact("scope", &[], |_, _| Motion::Write(revision.clone(), ())).await.unwrap();
+    }
+    for sheets in [Sheets::All, Sheets::Named(&["a".to_owned()])] {
+        let (folio, _) = ledger.read("scope", sheets).await.unwrap();
+        assert_eq!((folio.head.as_deref(), folio.sheets["a"].as_str()), (Some("{}"), "1"));
+    }
+    assert_nothing_was_denied(&records);
+}
+
+#[tokio::test]
+async fn a_user_with_the_rights_that_are_needed_can_do_everything() {
+    let Some(server) = server(&[]) else { return };
+    let records = Records::on(&server);
+    let store = store_of_a_shop(&records).await;
     assert_eq!(*store.eviction(), Eviction::Never);
 
     let lease = claim(&store, "k").await;
@@ -160,6 +189,5 @@ async fn a_user_with_the_rights_that_are_needed_can_do_everything() {
     assert_eq!(resolved, Settled::Applied);
     let lease = claim(&store, "k").await;
     assert_eq!(store.complete(&lease, &outcome(), keep(scene::DAY)).await.unwrap(), Settled::Applied);
-    let denied: Vec<redis::Value> = records.beside().ask("ACL LOG");
-    assert!(denied.is_empty(), "{denied:?}");
+    assert_nothing_was_denied(&records);
 }
