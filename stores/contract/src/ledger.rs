@@ -26,7 +26,7 @@ use std::{future::Future, pin::Pin};
 
 use idempotency_core::{Folio, LedgerStore, Motion, Revision};
 
-use crate::{Violation, suite::block_on};
+use crate::{Grade, Violation, suite::block_on};
 
 mod forgetting;
 mod texts;
@@ -62,9 +62,20 @@ type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), Violation>> + Send + '
 /// # Panics
 /// When there is no law of that name.
 pub fn prove<C: LedgerCandidate>(candidate: &C, name: &str) -> Result<(), Violation> {
+    let law = laws::<C>().into_iter().find(|(law, _)| *law == name);
+    let (_, check) = law.expect("the suite has a law of this name");
+    block_on(check(candidate))
+}
+
+/// Grades `candidate` by every law, one after the other.
+pub fn grade<C: LedgerCandidate>(candidate: &C) -> Vec<Grade> {
+    let graded = |(law, check): Law<C>| Grade { law, result: block_on(check(candidate)) };
+    laws().into_iter().map(graded).collect()
+}
+
+fn laws<C: LedgerCandidate>() -> Vec<Law<C>> {
     let laws: &[Law<C>] = crate::for_each_ledger_law!(ledger_law_table(C));
-    let (_, law) = laws.iter().find(|(law, _)| *law == name).expect("the suite has a law of this name");
-    block_on(law(candidate))
+    laws.to_vec()
 }
 
 /// Expands every law of the suite to a `#[test]` of its own that grades `$candidate`.
