@@ -5,12 +5,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::{task::JoinHandle, time::sleep};
 
 use crate::{
     caller::{Call, End, Page, Told},
     client::post,
-    server::{Setting, until},
+    server::{Server, Setting, until},
 };
 
 /// Every first answer has a name of its run in it, so that one that is repeated is no other's.
@@ -49,16 +49,19 @@ pub(crate) async fn parallel_copies_run_once(setting: Setting) {
     assert_eq!((server.runs().await, server.orders().await), (1, 1));
 }
 
+/// A call that runs and is held.
+async fn begun(server: &Server, call: Call) -> JoinHandle<Told> {
+    let caller = server.caller.clone();
+    let first = tokio::spawn(async move { caller.send(call).await });
+    server.placed(1).await;
+    first
+}
+
 pub(crate) async fn copies_that_do_not_wait_run_once(setting: Setting) {
     let server = setting.start().await;
     setting.hold();
     let call = Call::to(Page::Held, "k");
-    let caller = server.caller.clone();
-    let first = tokio::spawn({
-        let call = call.clone();
-        async move { caller.send(call).await }
-    });
-    server.placed(1).await;
+    let first = begun(&server, call.clone()).await;
     for copy in join_all((0..20).map(|_| server.told(call.clone()))).await {
         let Told::InFlight { retry_after } = copy else { panic!("the first run is held: {copy:?}") };
         assert!((1..=30).contains(&retry_after.as_secs()), "{retry_after:?}");
@@ -73,12 +76,7 @@ pub(crate) async fn another_payload_is_a_mismatch_even_in_flight(setting: Settin
     let server = setting.start().await;
     setting.hold();
     let call = Call::to(Page::Held, "k");
-    let caller = server.caller.clone();
-    let first = tokio::spawn({
-        let call = call.clone();
-        async move { caller.send(call).await }
-    });
-    server.placed(1).await;
+    let first = begun(&server, call.clone()).await;
     let coffee = call.clone().saying("coffee");
     let of_body = Told::Mismatch(vec!["body".to_owned()]);
     assert_eq!(server.told(coffee.clone()).await, of_body);

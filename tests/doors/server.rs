@@ -130,8 +130,11 @@ impl Setting {
 
     /// Starts a server whose clock is ahead of the host's by `offset`, or behind it.
     pub(crate) async fn start_under(&self, faketime: &Path, offset: &str, flags: &[&str]) -> Server {
-        let mut command = Command::new(faketime);
-        command.args(["-f", offset, env!("CARGO_BIN_EXE_fixture")]);
+        // By what `faketime` preloads, not under it: it would stand before the server, and be killed in its place.
+        let library = Command::new(faketime).args(["-f", offset, "printenv", "LD_PRELOAD"]).output().await;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fixture"));
+        let library = String::from_utf8(library.unwrap().stdout).unwrap();
+        command.env("LD_PRELOAD", library.trim_end()).env("FAKETIME", offset);
         self.start_by(command, flags).await
     }
 

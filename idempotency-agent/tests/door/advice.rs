@@ -9,32 +9,15 @@ use idempotency_core::clock::Timestamp;
 use idempotency_store_memory::MemoryLedger;
 use tokio::sync::oneshot;
 
-use crate::scene::{Provider, builder, ledger, policy};
-
-type Work = Result<u32, EffectError>;
+use crate::{
+    jobs::{Work, deliver, done, reply},
+    scene::{Provider, builder, ledger, policy},
+};
 
 const LATER: Advice = Advice::RetryAfter(Duration::from_secs(5));
 
-fn done(outcome: Outcome<u32>) -> Work {
-    let name = outcome.name();
-    outcome.into_value().ok_or_else(|| EffectError::unknown(name))
-}
-
-async fn reply(run: Arc<Run<MemoryLedger>>, provider: Provider) -> Work {
-    done(run.effect("reply").execute(|fx| provider.ok(fx)).await?)
-}
-
 async fn lose(run: Arc<Run<MemoryLedger>>, provider: Provider) -> Work {
     done(run.effect("reply").execute(|fx| provider.lost(fx)).await?)
-}
-
-async fn deliver(
-    ledger: &Ledger<MemoryLedger>,
-    id: &str,
-    provider: &Provider,
-) -> Delivered<u32, EffectError> {
-    let job = ledger.job("conversation", "replies", id);
-    job.work(|run| reply(run, provider.clone())).await.unwrap()
 }
 
 /// The work may call itself done whatever became of its effects: the job is not.

@@ -11,15 +11,20 @@ use tokio::sync::oneshot;
 
 use crate::scene::{Provider, builder, ledger, policy, scope};
 
-type Work = Result<u32, EffectError>;
+pub(crate) type Work = Result<u32, EffectError>;
 
-/// Replies once, and says so.
-async fn reply(run: Arc<Run<MemoryLedger>>, provider: Provider) -> Work {
-    let outcome = run.effect("reply").execute(|fx| provider.ok(fx)).await.unwrap();
-    outcome.into_value().ok_or_else(|| EffectError::unknown("no reply"))
+/// An effect's value, or what else became of it as the work's error.
+pub(crate) fn done(outcome: Outcome<u32>) -> Work {
+    let name = outcome.name();
+    outcome.into_value().ok_or_else(|| EffectError::unknown(name))
 }
 
-async fn deliver(
+/// Replies once, and says so.
+pub(crate) async fn reply(run: Arc<Run<MemoryLedger>>, provider: Provider) -> Work {
+    done(run.effect("reply").execute(|fx| provider.ok(fx)).await?)
+}
+
+pub(crate) async fn deliver(
     ledger: &Ledger<MemoryLedger>,
     id: &str,
     provider: &Provider,
