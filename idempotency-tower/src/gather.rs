@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 use idempotency_core::Address;
+use tokio::task::coop::unconstrained;
 
 use crate::{
     body::{Held, RequestBody},
@@ -104,7 +105,8 @@ where
     let gathered = tokio::select! {
         biased;
         gathered = AssertUnwindSafe(gather(body, length)).catch_unwind() => gathered,
-        () = abandoned => return Collected::Abandoned,
+        // Whatever a body that is always ready has left of its task's budget.
+        () = unconstrained(abandoned) => return Collected::Abandoned,
     };
     match gathered {
         Ok(Ok(held)) if held.bytes.len() == length => Collected::Whole(held),

@@ -12,6 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::poll;
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
@@ -89,14 +90,31 @@ fn an_endless_body_without_a_byte_lets_others_run_and_is_given_up() {
     on_one_thread(async {
         let (door, dropped) = endless(b"", None);
         drop(door.open(post("k", "a")).await.unwrap());
-        tokio::time::advance(Duration::from_secs(29)).await;
-        assert!(!dropped.load(Ordering::SeqCst) && door.layer.live_runs() == 1);
-        tokio::time::advance(Duration::from_secs(2)).await;
-        while door.layer.live_runs() == 1 {
-            tokio::task::yield_now().await;
-        }
-        assert_eq!(door.send(post("k", "a")).await.code(), "result-not-replayable");
+        assert_is_given_up(&door, &dropped).await;
     });
+}
+
+/// It is read into memory before anything is answered.
+#[test]
+fn an_endless_body_of_a_declared_length_lets_others_run_and_is_given_up() {
+    on_one_thread(async {
+        let (door, dropped) = endless(b"", Some(10));
+        let mut caller = Box::pin(door.open(post("k", "a")));
+        assert!(poll!(&mut caller).is_pending());
+        drop(caller);
+        assert_is_given_up(&door, &dropped).await;
+    });
+}
+
+/// Half a minute after its client has left.
+async fn assert_is_given_up(door: &Door, dropped: &AtomicBool) {
+    tokio::time::advance(Duration::from_secs(29)).await;
+    assert!(!dropped.load(Ordering::SeqCst) && door.layer.live_runs() == 1);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    while door.layer.live_runs() == 1 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(door.send(post("k", "a")).await.code(), "result-not-replayable");
 }
 
 #[test]
