@@ -3,7 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use idempotency_agent::{
-    Advice, Delivered, EffectError, Ledger, LedgerError, NameError, Outcome, Policy, Reconciled, Run,
+    Advice, Delivered, EffectError, LedgerError, NameError, Outcome, Policy, Reconciled, Run,
 };
 use idempotency_core::clock::Timestamp;
 use idempotency_store_memory::MemoryLedger;
