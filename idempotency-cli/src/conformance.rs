@@ -7,8 +7,9 @@ mod options;
 mod progress;
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -58,20 +59,26 @@ fn list(arguments: &Arguments) -> Result<ExitCode, Usage> {
 
 fn graded(arguments: Arguments) -> Result<ExitCode, Usage> {
     let Grading { target, suite, options, form, out } = arguments.grading()?;
-    // Before anything is sent: who cannot write the report need not wait for it.
-    let file =
-        out.map(|path| File::create(&path).map_err(|source| Usage::Out { path, source })).transpose()?;
+    // Before anything is sent: who cannot write the report need not wait for it. An earlier report stays until there is
+    // another one.
+    let open = |path: PathBuf| match OpenOptions::new().create(true).write(true).truncate(false).open(&path) {
+        Ok(file) => Ok(file),
+        Err(source) => Err(Usage::Out { path, source }),
+    };
+    let file = out.map(open).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Usage::Runtime)?;
     let mut line = ProgressLine::new();
     let report = runtime.block_on(grade(&target, &suite, &options, |progress| line.show(progress)));
+    // A name that is still looked up does not hold up the end.
+    runtime.shutdown_background();
     line.end(&report);
     if let Some(gone) = &report.gone {
         eprintln!("idempotency conformance: {gone}; it was not asked any more");
     }
     let text = form.of(&report);
     let written = match file {
-        Some(mut file) => file.write_all(text.as_bytes()),
+        Some(file) => replace(file, text.as_bytes()),
         None => io::stdout().lock().write_all(text.as_bytes()),
     };
     match written {
@@ -81,6 +88,15 @@ fn graded(arguments: Arguments) -> Result<ExitCode, Usage> {
         }
         _ => Ok(code(&report)),
     }
+}
+
+/// Writes the report over what stood there, where that is a file.
+fn replace(mut file: File, report: &[u8]) -> io::Result<()> {
+    file.write_all(report)?;
+    if file.metadata()?.is_file() {
+        file.set_len(report.len() as u64)?;
+    }
+    Ok(())
 }
 
 fn code(report: &Report) -> ExitCode {

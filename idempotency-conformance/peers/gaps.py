@@ -19,15 +19,16 @@ def refreshed(text, graded):
 
 def unlike(vectors, graded):
     """The others that fail some of the vectors, and how many of those that apply to them."""
-    found = []
+    found, is_judged = [], False
     for peer, grading in graded:
         if peer.group != "foreign":
             continue
         outcomes = [result["outcome"] for result in grading["results"] if result["id"] in vectors]
         applicable = [outcome for outcome in outcomes if outcome != "not_applicable"]
+        is_judged = is_judged or bool(applicable)
         failed = len(applicable) - applicable.count("pass")
         if failed and len(vectors) == 1:
             found.append(peer.name)
         elif failed:
             found.append(f"{peer.name} ({failed} of {len(applicable)})")
-    return (", ".join(found) or "nobody who was graded") + "."
+    return (", ".join(found) or ("nobody who was graded" if is_judged else "nobody; it applies to none that was graded")) + "."

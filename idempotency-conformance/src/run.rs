@@ -112,10 +112,20 @@ impl Options {
             && !vector.steps.iter().any(is_loud)
     }
 
-    /// What the vector needs and the target was not declared to have.
-    fn missing(&self, vector: &Vector) -> Vec<&'static str> {
-        let missing = vector.requires.iter().filter(|needed| !self.capabilities.contains(needed));
-        missing.map(|needed| needed.as_str()).collect()
+    /// Why the vector says nothing about a target with these capabilities.
+    fn does_not_apply(&self, vector: &Vector) -> Option<String> {
+        let names = |capabilities: Vec<&Capability>| {
+            let names: Vec<_> = capabilities.into_iter().map(|capability| capability.as_str()).collect();
+            names.join(", ")
+        };
+        let missing: Vec<_> =
+            vector.requires.iter().filter(|needed| !self.capabilities.contains(needed)).collect();
+        let other: Vec<_> = vector.unless.iter().filter(|other| self.capabilities.contains(other)).collect();
+        match (missing.is_empty(), other.is_empty()) {
+            (false, _) => Some(format!("it needs {}", names(missing))),
+            (true, false) => Some(format!("it is about servers without {}", names(other))),
+            (true, true) => None,
+        }
     }
 }
 
@@ -166,10 +176,10 @@ struct Grading<'a> {
 
 impl Grading<'_> {
     async fn grade(&self, place: usize, vector: &Vector) -> (usize, Graded) {
-        let missing = self.options.missing(vector);
+        let does_not_apply = self.options.does_not_apply(vector);
         let gone = self.gone().clone();
-        let (outcome, reason) = if !missing.is_empty() {
-            (Outcome::NotApplicable, Some(format!("it needs {}", missing.join(", "))))
+        let (outcome, reason) = if does_not_apply.is_some() {
+            (Outcome::NotApplicable, does_not_apply)
         } else if gone.is_some() {
             (Outcome::Error, gone)
         } else {

@@ -4,11 +4,12 @@ mod foreign;
 mod own;
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::vector::{Asked, Vector};
+use crate::vector::{Asked, Step, Vector};
 
 /// A set of vectors, sorted by tier and id.
 #[derive(Debug, Clone)]
@@ -50,7 +51,11 @@ impl Suite {
         if vectors.is_empty() {
             return Err(SuiteError::Empty { folder: folder.to_owned() });
         }
-        Ok(Self::of(&folder.display().to_string(), vectors))
+        let suite = Self::of(&folder.display().to_string(), vectors);
+        match suite.vectors.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            None => Ok(suite),
+            Some(pair) => Err(SuiteError::Twice { folder: folder.to_owned(), id: pair[0].id.clone() }),
+        }
     }
 
     fn of(name: &str, mut vectors: Vec<Vector>) -> Self {
@@ -71,6 +76,10 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
 fn read(path: &Path) -> Result<Vector, SuiteError> {
     let unreadable = |source| SuiteError::Unreadable { path: path.to_owned(), source };
     let no_vector = |source| SuiteError::NoVector { path: path.to_owned(), source };
+    // A pipe or a device may have no end.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(SuiteError::NoFile { path: path.to_owned() });
+    }
     let text = fs::read_to_string(path).map_err(unreadable)?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(no_vector)?;
     // Only the first schema says which page a vector is about; this one lets the requests speak.
@@ -79,10 +88,14 @@ fn read(path: &Path) -> Result<Vector, SuiteError> {
     } else {
         serde_json::from_value::<Vector>(value).map_err(no_vector)?
     };
-    match unnamed(&vector) {
-        None => Ok(vector),
-        Some(name) => Err(SuiteError::NoRequest { path: path.to_owned(), name: name.to_owned() }),
+    let path = path.to_owned();
+    if let Some(name) = unnamed(&vector) {
+        return Err(SuiteError::NoRequest { path, name: name.to_owned() });
     }
+    if let Some(name) = unanswered(&vector) {
+        return Err(SuiteError::NoAnswer { path, name: name.to_owned() });
+    }
+    Ok(vector)
 }
 
 /// The name of a request that a step wants and the vector does not have.
@@ -92,6 +105,32 @@ fn unnamed(vector: &Vector) -> Option<&str> {
         Asked::Written(_) => None,
     });
     named.find(|name| !vector.requests.contains_key(*name))
+}
+
+/// The name of an answer that a step wants and no earlier one gets.
+fn unanswered(vector: &Vector) -> Option<&str> {
+    let (mut started, mut told) = (BTreeSet::new(), BTreeSet::new());
+    for step in &vector.steps {
+        let wanted: Vec<&str> = match step {
+            Step::Send(send) => send.expect.answers(),
+            Step::Await(awaited) if !started.remove(awaited.answer.as_str()) => return Some(&awaited.answer),
+            Step::Await(awaited) => awaited.expect.answers(),
+            Step::Race(race) => race.each.answers(),
+            Step::Agree(agree) => agree.answers.iter().map(String::as_str).collect(),
+            Step::Start(_) | Step::Runs(_) | Step::WaitMs(_) | Step::Restart(_) => Vec::new(),
+        };
+        if let Some(unanswered) = wanted.into_iter().find(|name| !told.contains(name)) {
+            return Some(unanswered);
+        }
+        match step {
+            Step::Start(start) => started.insert(start.name.as_str()),
+            Step::Send(send) => told.insert(send.name.as_str()),
+            Step::Await(awaited) => told.insert(awaited.answer.as_str()),
+            Step::Race(race) => race.name.as_deref().is_some_and(|name| told.insert(name)),
+            Step::Runs(_) | Step::Agree(_) | Step::WaitMs(_) | Step::Restart(_) => false,
+        };
+    }
+    None
 }
 
 /// Why there is no such set of vectors.
@@ -105,6 +144,20 @@ pub enum SuiteError {
         /// Why.
         source: io::Error,
     },
+    /// What should be a file is something else.
+    #[error("{} is not a file", path.display())]
+    NoFile {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A vector is there twice, and a report could not tell one from the other.
+    #[error("{} holds {id} twice", folder.display())]
+    Twice {
+        /// Where.
+        folder: PathBuf,
+        /// Its id.
+        id: String,
+    },
     /// A file is not a vector in a schema that is known.
     #[error("{} is not a vector", path.display())]
     NoVector {
@@ -116,6 +169,14 @@ pub enum SuiteError {
     /// A step names a request that its vector does not have.
     #[error("{} has no request {name:?}", path.display())]
     NoRequest {
+        /// Which file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// A step wants an answer that no earlier step gets.
+    #[error("{} has no answer {name:?} by then", path.display())]
+    NoAnswer {
         /// Which file.
         path: PathBuf,
         /// The name.

@@ -39,6 +39,9 @@ pub struct Vector {
     /// What a server must have declared for it to be run.
     #[serde(default)]
     pub requires: Vec<Capability>,
+    /// What a server must not have declared: with it, another choice was made than the one this is about.
+    #[serde(default)]
+    pub unless: Vec<Capability>,
     /// The faults of the suite's own faulty server that it must find.
     #[serde(default)]
     pub catches: Vec<String>,
@@ -124,13 +127,16 @@ pub struct Start {
     pub name: String,
     /// The request.
     pub request: Asked,
+    /// How many copies of it are sent, one right after the other. One.
+    #[serde(default = "once")]
+    pub parallel: u32,
 }
 
 /// An answer that was to come.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Await {
-    /// The name that [`Start`] gave it.
+    /// The name that [`Start`] gave it. Of several copies all answers are judged, and later steps see the last that came.
     pub answer: String,
     /// What must be true of it.
     #[serde(default)]

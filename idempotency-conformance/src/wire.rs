@@ -31,8 +31,8 @@ pub(crate) enum Lost {
         limit: Duration,
     },
     /// What came is not HTTP/1.1.
-    #[error("its answer is not HTTP/1.1: {0}")]
-    Garbage(Garbage),
+    #[error("its answer is not HTTP/1.1")]
+    Garbage(#[source] Garbage),
 }
 
 /// What is wrong with bytes that should have been an answer.
@@ -44,6 +44,9 @@ pub(crate) enum Garbage {
     /// The head has no end.
     #[error("its head is longer than {0} bytes")]
     LongHead(usize),
+    /// It announces and never answers.
+    #[error("it sent {0} interim answers, and no other one")]
+    Interim(usize),
     /// The body is longer than a client takes.
     #[error("its body is longer than {0} bytes")]
     LongBody(usize),

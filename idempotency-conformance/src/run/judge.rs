@@ -42,8 +42,8 @@ impl Bench<'_> {
         if !expect.any_of.is_empty() {
             let each: Vec<_> = expect.any_of.iter().map(|expect| self.judge(expect, answer)).collect();
             if each.iter().all(|wrong| !wrong.is_empty()) {
-                let each: Vec<_> = each.iter().map(|wrong| wrong.join(", ")).collect();
-                wrong.push(format!("none of {} is so: ({})", each.len(), each.join("; or ")));
+                let each: Vec<_> = each.iter().map(|wrong| format!("({})", wrong.join(", "))).collect();
+                wrong.push(format!("none of {} is so: {}", each.len(), each.join(" or ")));
             }
         }
         wrong

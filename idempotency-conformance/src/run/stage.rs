@@ -1,15 +1,15 @@
 //! One turn of one vector: its steps in order, and the answers that they got.
 
+mod count;
 mod race;
+mod restart;
 
-use std::{collections::HashMap, time::Duration};
-
-use serde_json::Value;
-use tokio::{
-    process::Command,
-    task::JoinHandle,
-    time::{Instant, sleep},
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
 };
+
+use tokio::{task::JoinSet, time::sleep};
 
 use crate::{
     report::Outcome,
@@ -17,10 +17,10 @@ use crate::{
     vector::{Abort, Agree, Asked, Await, Request, Runs, Send, Start, Step, Vector},
     wire::{Answer, Connection, Lost, Message, Target},
 };
+use count::{CountError, counter};
 
-/// How long a target may take to listen again after a restart.
-const RESTART_PATIENCE: Duration = Duration::from_secs(20);
-const RESTART_PAUSE: Duration = Duration::from_millis(50);
+/// How many differences between the answers of copies are told.
+const TOLD: usize = 3;
 
 /// What a turn showed.
 #[derive(Debug)]
@@ -60,25 +60,11 @@ enum Trouble {
     Dangling(String),
 }
 
-#[derive(Debug, thiserror::Error)]
-enum CountError {
-    #[error("GET /counter")]
-    Lost(#[source] Lost),
-    #[error("GET /counter answered {0}")]
-    Status(u16),
-    #[error("GET /counter answered no JSON object with a number \"count\"")]
-    NoNumber,
-}
-
 /// Whether the target answers anything at all.
 pub(super) async fn ask_for_life(target: &Target, options: &Options) -> Result<(), Lost> {
     let words = Words::new("life", options, 0);
     let message = render(&counter(), &words, target, options);
     Connection::open(target, options.timeout).await?.exchange(&message).await.map(|_| ())
-}
-
-fn counter() -> Request {
-    Request { method: Some("GET".to_owned()), path: "/counter".to_owned(), ..Request::default() }
 }
 
 pub(super) struct Stage<'a> {
@@ -89,7 +75,8 @@ pub(super) struct Stage<'a> {
     /// What the count was when the steps began.
     before: u64,
     answers: HashMap<String, Answer>,
-    pending: HashMap<String, JoinHandle<Result<Answer, Lost>>>,
+    /// Those that are not awaited end with the turn.
+    pending: HashMap<String, JoinSet<Result<Answer, Lost>>>,
     connections: HashMap<String, Connection>,
     wrong: Vec<String>,
 }
@@ -111,9 +98,6 @@ impl<'a> Stage<'a> {
 
     pub(super) async fn play(mut self) -> Verdict {
         let trouble = self.steps().await.err();
-        for (_, answer) in self.pending.drain() {
-            answer.abort();
-        }
         let is_error = match &trouble {
             None | Some(Trouble::Broken { .. }) => false,
             // In another set's words nothing was judged then.
@@ -168,7 +152,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Sends on a connection that has a name, and keeps it.
+    /// Sends on a connection that has a name, and keeps it unless the server says that it ends.
     async fn exchange_on(&mut self, name: &str, message: &Message, reconnects: bool) -> Result<Answer, Lost> {
         let (mut connection, is_new) = match self.connections.remove(name) {
             Some(open) => (open, false),
@@ -182,7 +166,9 @@ impl<'a> Stage<'a> {
             connection = self.open().await?;
             answer = connection.exchange(message).await;
         }
-        self.connections.insert(name.to_owned(), connection);
+        if !answer.as_ref().is_ok_and(Answer::ends_its_connection) {
+            self.connections.insert(name.to_owned(), connection);
+        }
         answer
     }
 
@@ -202,20 +188,30 @@ impl<'a> Stage<'a> {
         }
     }
 
-    async fn start(&mut self, Start { name, request }: &Start) -> Result<(), Trouble> {
+    async fn start(&mut self, Start { name, request, parallel }: &Start) -> Result<(), Trouble> {
         let message = self.message(self.request(request)?);
-        let mut connection = self.open().await.map_err(lost(name))?;
-        let answer = tokio::spawn(async move { connection.exchange(&message).await });
-        self.pending.insert(name.clone(), answer);
+        for _ in 0..*parallel {
+            let mut connection = self.open().await.map_err(lost(name))?;
+            let message = message.clone();
+            let pending = self.pending.entry(name.clone()).or_default();
+            pending.spawn(async move { connection.exchange(&message).await });
+        }
         Ok(())
     }
 
     async fn receive(&mut self, Await { answer: name, expect }: &Await) -> Result<(), Trouble> {
-        let pending = self.pending.remove(name).ok_or_else(|| Trouble::Dangling(name.clone()))?;
-        // It is not aborted while somebody awaits it.
-        let answer = pending.await.map_err(|_| Trouble::Dangling(name.clone()))?.map_err(lost(name))?;
-        self.judge(name, expect, &answer);
-        self.answers.insert(name.clone(), answer);
+        let mut pending = self.pending.remove(name).ok_or_else(|| Trouble::Dangling(name.clone()))?;
+        let (so_far, copies) = (self.wrong.len(), pending.len());
+        while let Some(answer) = pending.join_next().await {
+            // It is not aborted while somebody awaits it.
+            let answer = answer.map_err(|_| Trouble::Dangling(name.clone()))?.map_err(lost(name))?;
+            self.judge(name, expect, &answer);
+            self.answers.insert(name.clone(), answer);
+        }
+        if copies > 1 {
+            let wrong: BTreeSet<String> = self.wrong.drain(so_far..).collect();
+            self.wrong.extend(wrong.into_iter().take(TOLD));
+        }
         Ok(())
     }
 
@@ -250,50 +246,6 @@ impl<'a> Stage<'a> {
             Runs::Exactly(_) | Runs::AtMost(_) => {}
         }
         Ok(())
-    }
-
-    async fn restart(&mut self) -> Result<(), Trouble> {
-        self.connections.clear();
-        let Some(command) = &self.options.restart else {
-            return Err(Trouble::Dangling("--restart".to_owned()));
-        };
-        let ended = Command::new("sh").args(["-c", command]).status().await;
-        match ended {
-            Ok(status) if status.success() => {}
-            Ok(status) => return Err(Trouble::Restart(format!("{command:?} ended with {status}"))),
-            Err(error) => return Err(Trouble::Restart(format!("{command:?}: {error}"))),
-        }
-        let patience = Instant::now() + RESTART_PATIENCE;
-        while let Err(lost) = ask_for_life(self.target, self.options).await {
-            if Instant::now() > patience {
-                return Err(Trouble::Restart(with_sources(&lost)));
-            }
-            sleep(RESTART_PAUSE).await;
-        }
-        Ok(())
-    }
-
-    async fn reset(&mut self) -> Result<(), Trouble> {
-        let request = Request { path: "/reset".to_owned(), is_foreign: true, ..Request::default() };
-        let message = self.message(&request);
-        let answer = async { self.open().await?.exchange(&message).await }.await;
-        let answer = answer.map_err(lost("reset"))?;
-        if !answer.is_success() {
-            return Err(Trouble::NoReset { status: answer.status });
-        }
-        Ok(())
-    }
-
-    async fn count(&self) -> Result<u64, Trouble> {
-        let message = self.message(&counter());
-        let answer = async { self.open().await?.exchange(&message).await }.await;
-        let answer = answer.map_err(|lost| Trouble::NoCount(CountError::Lost(lost)))?;
-        if answer.status != 200 {
-            return Err(Trouble::NoCount(CountError::Status(answer.status)));
-        }
-        let counted: Option<Value> = serde_json::from_slice(&answer.body).ok();
-        let count = counted.and_then(|counted| counted["count"].as_u64());
-        count.ok_or(Trouble::NoCount(CountError::NoNumber))
     }
 
     fn request<'b>(&self, asked: &'b Asked) -> Result<&'b Request, Trouble>

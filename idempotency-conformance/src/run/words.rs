@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use uuid::{Variant, Version};
+
 use crate::{
     run::Options,
     vector::{Bytes, Capability, Number},
@@ -63,7 +65,7 @@ impl Words {
     }
 
     /// `text` with `{{300% lease}}` replaced by a number of milliseconds, and any other `{{word}}` by a UUID of this
-    /// turn's own.
+    /// turn's own: a random one, or with `{{word v7}}` one of that version.
     pub(super) fn text(&self, text: &str) -> String {
         let mut parts = text.split("{{");
         let mut replaced = parts.next().unwrap_or_default().to_owned();
@@ -87,7 +89,14 @@ impl Words {
             hasher.finish()
         };
         let bytes = (u128::from(half(0)) << 64 | u128::from(half(1))).to_be_bytes();
-        uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string()
+        let version = match word.rsplit_once(" v").map(|(_, version)| version) {
+            Some("6") => Version::SortMac,
+            Some("7") => Version::SortRand,
+            Some("8") => Version::Custom,
+            _ => Version::Random,
+        };
+        let builder = uuid::Builder::from_bytes(bytes).with_variant(Variant::RFC4122);
+        builder.with_version(version).into_uuid().hyphenated().to_string()
     }
 }
 
@@ -110,6 +119,14 @@ mod tests {
             assert_ne!(key, other);
         }
         assert_eq!(words("s", 1).text("a {{k}} b"), format!("a {key} b"));
+    }
+
+    #[test]
+    fn a_word_can_be_of_another_version() {
+        for (word, version) in [("k", 4), ("k v5", 4), ("k v6", 6), ("k v7", 7), ("k v8", 8)] {
+            let uuid: uuid::Uuid = words("s", 1).text(&format!("{{{{{word}}}}}")).parse().unwrap();
+            assert_eq!((uuid.get_version_num(), uuid.get_variant()), (version, Variant::RFC4122), "{word}");
+        }
     }
 
     #[test]

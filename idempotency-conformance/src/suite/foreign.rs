@@ -97,7 +97,7 @@ impl From<Vector> for vector::Vector {
                 steps.push(Step::WaitMs(Number::Plain(step.delay_ms)));
             }
             let ForeignStep { id, concurrent_with, request, expect, .. } = step;
-            steps.push(Step::Start(Start { name: id.clone(), request: request.into() }));
+            steps.push(Step::Start(Start { name: id.clone(), request: request.into(), parallel: 1 }));
             if beside.contains(&id) {
                 pending.insert(id.clone(), (id, expect));
                 continue;
@@ -117,6 +117,7 @@ impl From<Vector> for vector::Vector {
             title: foreign.title,
             description: foreign.description,
             requires: foreign.requires,
+            unless: Vec::new(),
             catches: Vec::new(),
             repeat: 1,
             resets: true,

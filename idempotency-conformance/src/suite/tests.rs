@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -30,5 +32,43 @@ fn every_vector_of_the_core_cites_its_section() {
 fn every_request_that_a_step_names_is_there() {
     for vector in Suite::own().vectors {
         assert_eq!(unnamed(&vector), None, "{}", vector.id);
+    }
+}
+
+#[test]
+fn every_answer_that_a_step_wants_is_there_by_then() {
+    for vector in Suite::own().vectors {
+        assert_eq!(unanswered(&vector), None, "{}", vector.id);
+    }
+}
+
+#[test]
+fn an_answer_that_comes_later_or_never_is_missed() {
+    let mut vector = Suite::own().vectors.remove(0);
+    let mut missing = |steps: serde_json::Value| {
+        vector.steps = serde_json::from_value(steps).unwrap();
+        unanswered(&vector).map(str::to_owned)
+    };
+    let send = |name: &str, expect: serde_json::Value| json!({ "send": { "as": name, "request": { "path": "/" }, "expect": expect } });
+    let a = send("a", json!({}));
+    for expect in [
+        json!({ "body": { "same_as": "a" } }),
+        json!({ "body": { "differs_from": "a" } }),
+        json!({ "headers": { "ETag": { "same_as": "a" } } }),
+        json!({ "any_of": [{ "status": 200 }, { "body": { "same_as": "a" } }] }),
+    ] {
+        assert_eq!(missing(json!([send("b", expect.clone()), a])).as_deref(), Some("a"), "{expect}");
+        assert_eq!(missing(json!([a, send("b", expect.clone())])), None, "{expect}");
+        let race = json!({ "race": { "as": "c", "entrants": [], "each": expect } });
+        assert_eq!(missing(json!([race])).as_deref(), Some("a"));
+    }
+    let start = json!({ "start": { "as": "a", "request": { "path": "/" } } });
+    let awaited = json!({ "await": { "answer": "a" } });
+    let agree = json!({ "agree": { "answers": ["a"] } });
+    assert_eq!(missing(json!([start, awaited, agree])), None);
+    for steps in
+        [json!([awaited]), json!([start, awaited, awaited]), json!([start, agree]), json!([a, awaited])]
+    {
+        assert_eq!(missing(steps.clone()).as_deref(), Some("a"), "{steps}");
     }
 }

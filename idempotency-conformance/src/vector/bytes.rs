@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Deserializer, de};
 
+/// The longest text that a few words may stand for.
+const LONGEST: usize = 16 * 1024 * 1024;
+
 /// Bytes of a header or a body. Text may hold templates such as `{{k}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -29,7 +32,8 @@ pub struct Encoded {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeated {
-    /// What, and how often.
+    /// What, and how often; 16 MiB at most.
+    #[serde(deserialize_with = "repeated")]
     pub repeat: (String, usize),
 }
 
@@ -37,7 +41,8 @@ pub struct Repeated {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Padded {
-    /// The text, and the length in bytes up to which it is followed by the letter a.
+    /// The text, and the length in bytes up to which it is followed by the letter a; 16 MiB at most.
+    #[serde(deserialize_with = "padded")]
     pub pad: (String, usize),
 }
 
@@ -46,4 +51,21 @@ fn decode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Erro
 
     let text = String::deserialize(deserializer)?;
     BASE64_STANDARD.decode(text).map_err(de::Error::custom)
+}
+
+fn repeated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(String, usize), D::Error> {
+    let (text, times) = Deserialize::deserialize(deserializer)?;
+    bounded(String::len(&text).saturating_mul(times)).map(|()| (text, times))
+}
+
+fn padded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(String, usize), D::Error> {
+    let (text, length) = Deserialize::deserialize(deserializer)?;
+    bounded(length).map(|()| (text, length))
+}
+
+fn bounded<E: de::Error>(length: usize) -> Result<(), E> {
+    if length > LONGEST {
+        return Err(E::custom(format_args!("{length} bytes are more than {LONGEST}")));
+    }
+    Ok(())
 }

@@ -26,13 +26,15 @@ pub enum Capability {
     Gzip,
     /// Runs are counted apart for each value of the field `X-Count-As`, so that vectors may run beside each other.
     Counters,
+    /// A run that failed with a 5xx, panicked or was killed leaves its operation in doubt, and the key is not free.
+    Hold,
     /// `--restart` names a command that kills the server and starts it again on the same store.
     Restart,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ShortTtl,
         Self::ShortLease,
         Self::RequestLimit,
@@ -42,6 +44,7 @@ impl Capability {
         Self::Panic,
         Self::Gzip,
         Self::Counters,
+        Self::Hold,
         Self::Restart,
     ];
 
@@ -57,6 +60,7 @@ impl Capability {
             Self::Panic => "panic",
             Self::Gzip => "gzip",
             Self::Counters => "counters",
+            Self::Hold => "hold",
             Self::Restart => "restart",
         }
     }

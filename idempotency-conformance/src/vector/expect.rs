@@ -44,6 +44,15 @@ pub struct Expect {
     pub any_of: Vec<Expect>,
 }
 
+impl Expect {
+    /// The names of the earlier answers that it is compared with.
+    pub(crate) fn answers(&self) -> Vec<&str> {
+        let of_fields = self.headers.values().filter_map(FieldRule::answer);
+        let of_body = self.body.as_ref().and_then(BodyRule::answer);
+        of_fields.chain(of_body).chain(self.any_of.iter().flat_map(Self::answers)).collect()
+    }
+}
+
 /// A status, or several.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -67,6 +76,15 @@ pub enum FieldRule {
     /// Nothing: it must not be there.
     #[serde(skip)]
     Absent,
+}
+
+impl FieldRule {
+    fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Rule(FieldShape::SameAs(answer)) => Some(answer),
+            _ => None,
+        }
+    }
 }
 
 /// A rule for a header field. Exactly one member.
@@ -93,6 +111,15 @@ pub enum BodyRule {
     Rule(BodyShape),
     /// Exactly these bytes.
     Exactly(Bytes),
+}
+
+impl BodyRule {
+    fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Rule(BodyShape::SameAs(answer) | BodyShape::DiffersFrom(answer)) => Some(answer),
+            _ => None,
+        }
+    }
 }
 
 /// A rule for a body. Exactly one member.

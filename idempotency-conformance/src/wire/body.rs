@@ -2,6 +2,10 @@
 
 use super::{Answer, Garbage};
 
+/// The longest line that a chunk begins with, extensions included.
+const LONGEST_CHUNK_LINE: usize = 4 * 1024;
+const LONGEST_TRAILER: usize = 64 * 1024;
+
 /// How a body is delimited (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delimiter {
@@ -24,7 +28,10 @@ impl Delimiter {
         lengths.dedup();
         match lengths.as_slice() {
             [] => Ok(Self::Close),
-            [length] => length.trim().parse().map(Self::Length).map_err(|_| Garbage::Length),
+            // A sign is none of the grammar's digits.
+            [length] if length.trim().bytes().all(|byte| byte.is_ascii_digit()) => {
+                length.trim().parse().map(Self::Length).map_err(|_| Garbage::Length)
+            }
             _ => Err(Garbage::Length),
         }
     }
@@ -38,6 +45,8 @@ pub(super) fn take_chunks(received: &[u8], body: &mut Vec<u8>) -> Result<(usize,
         let rest = &received[at..];
         let (begins, size) = match httparse::parse_chunk_size(rest) {
             Ok(httparse::Status::Complete((begins, size))) => (begins, size),
+            // It is read again from its start whenever more has come.
+            Ok(httparse::Status::Partial) if rest.len() > LONGEST_CHUNK_LINE => return Err(Garbage::Chunk),
             Ok(httparse::Status::Partial) => return Ok((at, false)),
             Err(_) => return Err(Garbage::Chunk),
         };
@@ -46,8 +55,8 @@ pub(super) fn take_chunks(received: &[u8], body: &mut Vec<u8>) -> Result<(usize,
             let mut fields = [httparse::EMPTY_HEADER; 64];
             return match httparse::parse_headers(trailer, &mut fields) {
                 Ok(httparse::Status::Complete((length, _))) => Ok((at + begins + length, true)),
-                Ok(httparse::Status::Partial) => Ok((at, false)),
-                Err(_) => Err(Garbage::Trailer),
+                Ok(httparse::Status::Partial) if trailer.len() <= LONGEST_TRAILER => Ok((at, false)),
+                Ok(httparse::Status::Partial) | Err(_) => Err(Garbage::Trailer),
             };
         }
         let size = usize::try_from(size).map_err(|_| Garbage::Chunk)?;
@@ -90,6 +99,15 @@ mod tests {
     }
 
     #[test]
+    fn a_line_or_a_trailer_without_end_is_given_up() {
+        let endless = |begin: &str, length: usize| [begin.as_bytes(), &vec![b'x'; length]].concat();
+        assert_eq!(take(&endless("5;", LONGEST_CHUNK_LINE / 2)).unwrap().0, 0);
+        assert!(matches!(take(&endless("5;", LONGEST_CHUNK_LINE)), Err(Garbage::Chunk)));
+        assert!(!take(&endless("0\r\nA: ", LONGEST_TRAILER / 2)).unwrap().1);
+        assert!(matches!(take(&endless("0\r\nA: ", LONGEST_TRAILER)), Err(Garbage::Trailer)));
+    }
+
+    #[test]
     fn the_head_says_where_a_body_ends() {
         let answer = |status, fields: &[(&str, &str)]| Answer {
             status,
@@ -106,7 +124,9 @@ mod tests {
         let both = [("Content-Length", "3"), ("Transfer-Encoding", "gzip, chunked")];
         assert_eq!(of(200, &both).unwrap(), Delimiter::Chunks);
         assert!(of(200, &[("Content-Length", "3"), ("Content-Length", "4")]).is_err());
-        assert!(of(200, &[("Content-Length", "three")]).is_err());
+        for wrong in ["three", "+3", "-3", "", "3.0", "99999999999999999999"] {
+            assert!(of(200, &[("Content-Length", wrong)]).is_err(), "{wrong}");
+        }
         assert_eq!(
             Delimiter::of(&answer(200, &[("Content-Length", "3")]), "HEAD").unwrap(),
             Delimiter::Nothing

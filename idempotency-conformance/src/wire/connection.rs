@@ -18,7 +18,9 @@ use super::{
 };
 
 const LONGEST_HEAD: usize = 64 * 1024;
-const LONGEST_BODY: usize = 64 * 1024 * 1024;
+/// More than any vector asks for, and little enough for the answers of a whole race.
+const LONGEST_BODY: usize = 16 * 1024 * 1024;
+const MOST_INTERIM: usize = 100;
 const ROOM: usize = 16 * 1024;
 const FIELDS: usize = 256;
 /// How long a body waits for `100 (Continue)`: a server need not send it.
@@ -166,6 +168,9 @@ impl Inbound {
             let head = self.head(reader).await?;
             if (100..200).contains(&head.status) && head.status != 101 {
                 interim.push(head.status);
+                if interim.len() > MOST_INTERIM {
+                    return Err(Lost::Garbage(Garbage::Interim(interim.len())));
+                }
                 continue;
             }
             return self.body(reader, method, begun, Answer { interim, ..head }).await;
@@ -182,6 +187,7 @@ impl Inbound {
                 let answer = Answer {
                     status: head.code.unwrap_or_default(),
                     fields: fields.collect(),
+                    is_of_http_1_1: head.version == Some(1),
                     ..Answer::default()
                 };
                 self.buffer.drain(..length);

@@ -36,6 +36,11 @@ pub(crate) fn key(head: &Head, fault: Option<Fault>) -> Key {
     };
     let cut = |key: String, at: usize| key.chars().take(at).collect::<String>();
     match key.len() {
+        _ if is(Fault::NewerUuidsRefused)
+            && uuid::Uuid::parse_str(&key).is_ok_and(|uuid| uuid.get_version_num() > 5) =>
+        {
+            Key::Invalid
+        }
         _ if is(Fault::OnlyUuidsAccepted) && uuid::Uuid::parse_str(&key).is_err() => Key::Invalid,
         256.. if is(Fault::OverLongKeysCut) => Key::Some(cut(key, 255)),
         256.. => Key::Invalid,
@@ -77,6 +82,7 @@ fn read(text: &str, fault: Option<Fault>) -> Option<String> {
     let rest = characters.as_str();
     match rest.chars().next() {
         Some(';') if is(Fault::ParametersKept) => key.push_str(rest),
+        Some(';') if is(Fault::NewerParametersRefused) && rest.contains(['@', '%']) => return None,
         None | Some(';') => {}
         Some(_) => return None,
     }

@@ -43,6 +43,7 @@ impl Layer {
         let is_guarded = match head.method.as_str() {
             "POST" => true,
             "PATCH" => !setup.is(Fault::PatchUnguarded),
+            "PUT" | "DELETE" => setup.is(Fault::PutAndDeleteGuarded),
             "GET" => setup.is(Fault::GetGuarded) && !head.lines("idempotency-key").is_empty(),
             _ => false,
         };
@@ -81,10 +82,16 @@ impl Layer {
         }
         let address = address(key, &head, &body, setup.fault);
         let print = fingerprint(&head, &body, setup.fault);
-        let holder = match self.claim(&address, &print).await {
+        let mut told = self.claim(&address, &print).await;
+        while setup.lets_copies_wait && matches!(told, Told::Conflict) {
+            sleep(ms(20)).await;
+            told = self.claim(&address, &print).await;
+        }
+        let holder = match told {
             Told::Run(holder) => holder,
             Told::Replay(stored) => return Some(stored.reply(&setup)),
             Told::Mismatch => return Some(refusal(422, "fingerprint-mismatch", setup.fault)),
+            Told::Doubt => return Some(refusal(409, "outcome-unknown", setup.fault)),
             Told::Conflict => return Some(conflict(setup.lease.as_secs().max(1), setup.fault)),
         };
         let (tell, told) = oneshot::channel();
@@ -182,7 +189,11 @@ impl Layer {
         if let Some(body) = whole {
             let is_kept = self.keeps(status, was_handled, body.len());
             let stored = is_kept.then(|| Stored { status, fields: fields.clone(), body: kept(body) });
-            self.end(address, holder, stored).await;
+            if stored.is_none() && status >= 500 && setup.holds_doubt {
+                self.records.lock().await.lapse(address, holder);
+            } else {
+                self.end(address, holder, stored).await;
+            }
         }
         let mut reply = Reply { status, fields, body: reply_body, closes: false };
         if setup.is(Fault::FirstAnswersAltered) && status == 201 {

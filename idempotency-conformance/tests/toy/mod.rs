@@ -31,6 +31,10 @@ pub(crate) struct Setup {
     pub(crate) fault: Option<Fault>,
     pub(crate) ttl: Duration,
     pub(crate) lease: Duration,
+    /// Whether a run without an ending is held in doubt, instead of run again.
+    pub(crate) holds_doubt: bool,
+    /// Whether a copy waits for the end of the run, instead of being refused.
+    pub(crate) lets_copies_wait: bool,
     /// What ends when the server is killed.
     lives: &'static Lives,
 }
@@ -52,18 +56,25 @@ impl Lives {
 }
 
 impl Setup {
+    pub(crate) fn new(fault: Option<Fault>, ttl: Duration, lease: Duration) -> Self {
+        // One for each server of a test, for as long as the test lives.
+        let lives: &'static Lives = Box::leak(Box::default());
+        Self { fault, ttl, lease, holds_doubt: false, lets_copies_wait: false, lives }
+    }
+
+    pub(crate) fn letting_copies_wait(self) -> Self {
+        Self { lets_copies_wait: true, ..self }
+    }
+
     fn is(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 }
 
 /// Serves until the test ends. While the file is there it is being killed: it goes when the server is up again.
-pub(crate) async fn serve(fault: Option<Fault>, ttl: Duration, lease: Duration, kill: PathBuf) -> String {
+pub(crate) async fn serve(setup: Setup, kill: PathBuf) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let url = format!("http://{}", listener.local_addr().expect("it listens"));
-    // One for each server of a test, for as long as the test lives.
-    let lives: &'static Lives = Box::leak(Box::default());
-    let setup = Setup { fault, ttl, lease, lives };
     let layer = Arc::new(Layer { setup, records: Default::default(), site: Default::default() });
     let watched = Arc::clone(&layer);
     tokio::spawn(async move {

@@ -46,6 +46,7 @@ pub(crate) enum Told {
     Replay(Stored),
     Conflict,
     Mismatch,
+    Doubt,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +64,7 @@ impl Records {
             Phase::Running { .. } if setup.is(Fault::RetentionEndsClaims) => {
                 record.claimed + setup.ttl <= now
             }
+            Phase::Running { .. } if setup.holds_doubt && !setup.is(Fault::DoubtTakenOver) => false,
             Phase::Running { until, .. } => until.is_some_and(|until| until <= now),
             Phase::Completed { gone, .. } => gone.is_some_and(|gone| gone <= now),
         };
@@ -87,6 +89,11 @@ impl Records {
         }
         match record.phase {
             Phase::Running { .. } if setup.is(Fault::CopiesRunBeside) => None,
+            Phase::Running { until: Some(until), .. }
+                if until <= Instant::now() && !setup.is(Fault::DoubtToldAsAConflict) =>
+            {
+                Some(Told::Doubt)
+            }
             Phase::Running { .. } => {
                 if setup.is(Fault::ConflictsStored) {
                     let conflict = Reply::new(409, "text/plain", "still running");
@@ -133,6 +140,15 @@ impl Records {
             && let Some(record) = self.all.get_mut(address)
         {
             record.phase = Phase::Running { holder: by, until: Some(Instant::now() + setup.lease) };
+        }
+    }
+
+    /// Leaves a run as if it had died: nobody knows how it ended.
+    pub(crate) fn lapse(&mut self, address: &str, by: u64) {
+        if self.is_held(address, by)
+            && let Some(record) = self.all.get_mut(address)
+        {
+            record.phase = Phase::Running { holder: by, until: Some(Instant::now()) };
         }
     }
 

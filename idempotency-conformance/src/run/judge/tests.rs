@@ -89,7 +89,7 @@ fn what_is_not_so_is_said() {
         ),
         (
             json!({ "any_of": [{ "status": 422 }, { "body": "2" }] }),
-            "none of 2 is so: (status: expected 422, got 201; or body: expected \"2\", got \"1\")",
+            "none of 2 is so: (status: expected 422, got 201) or (body: expected \"2\", got \"1\")",
         ),
     ] {
         assert_eq!(wrong(expect, &answer_of("1")), [said]);

@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 
 use tokio::task::JoinSet;
 
-use super::{Stage, Trouble, lost};
+use super::{Stage, TOLD, Trouble, lost};
 use crate::{
     vector::Race,
     wire::{Answer, Lost},
 };
-
-/// How many differences between answers are told.
-const TOLD: usize = 3;
 
 impl Stage<'_> {
     pub(super) async fn race(&mut self, race: &Race) -> Result<(), Trouble> {

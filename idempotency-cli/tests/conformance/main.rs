@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod hostile;
+
 use std::{
     fs,
     io::{Read, Write},
@@ -162,7 +164,7 @@ fn a_server_may_close_a_connection_that_it_has_refused_something_on() {
     let url = server(refusing);
     let output = conformance(&["--url", &url, "--only", "attack/refused-body-is-no-request"]);
     let report = String::from_utf8(output.stdout).unwrap();
-    assert!(report.contains("next: status: expected 201, got 400"), "{report}");
+    assert!(report.contains("after-keyless: status: expected 201, got 400"), "{report}");
 }
 
 /// Grades a target that is no server, and expects that everything is an error with this clue, told once as well.
