@@ -49,9 +49,14 @@ fn list(arguments: &Arguments) -> Result<ExitCode, Usage> {
         let section = vector.section.as_deref().unwrap_or("-");
         let line =
             [vector.id.as_str(), vector.kind.as_str(), section, &needs.join(","), &vector.title].join("\t");
-        // A reader that has seen enough is no failure.
-        if writeln!(out, "{line}").is_err() {
-            break;
+        match writeln!(out, "{line}") {
+            // A reader that has seen enough is no failure.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            Err(error) => {
+                eprintln!("idempotency conformance: the list could not be written: {error}");
+                return Ok(ExitCode::FAILURE);
+            }
+            Ok(()) => {}
         }
     }
     Ok(ExitCode::SUCCESS)

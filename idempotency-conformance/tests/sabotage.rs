@@ -5,6 +5,7 @@ mod toy;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     time::Duration,
 };
 
@@ -39,12 +40,17 @@ async fn graded_as_set_up(vector: Vector, mut setup: Setup) -> Graded {
         lease: LEASE,
         timeout: Duration::from_secs(5),
         caller_header: needs_principal.then(|| "X-Tenant".to_owned()),
-        restart: Some(format!("touch '{0}'; while [ -e '{0}' ]; do sleep 0.01; done", kill.display())),
+        restart: Some(restart(&kill)),
         ..Options::default()
     };
     let suite = Suite { name: "one".to_owned(), vectors: vec![vector] };
     let mut report = grade(&url.parse().expect("a URL"), &suite, &options, |_| {}).await;
     report.results.remove(0)
+}
+
+/// The command that kills a server, and ends when it is up again.
+fn restart(kill: &Path) -> String {
+    format!("touch '{0}'; while [ -e '{0}' ]; do sleep 0.01; done", kill.display())
 }
 
 async fn all_graded(tasks: Vec<(Vector, Option<Fault>)>) -> Vec<(Option<Fault>, Graded)> {
@@ -176,6 +182,38 @@ async fn a_storm_is_seen_where_copies_wait_and_hold_a_lock() {
     assert_eq!(graded.outcome, Outcome::Fail, "{graded:?}");
     let reason = graded.reason.expect("it failed");
     assert!(reason.starts_with("other: "), "for what it names: {reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_holds_doubt_passes_all_but_what_is_about_the_other_choice() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let kill = folder.path().join("kill");
+    let mut setup = Setup::new(None, TTL, LEASE);
+    setup.holds_doubt = true;
+    let url = serve(setup, kill.clone()).await;
+    let mut suite = Suite::own();
+    suite
+        .vectors
+        .retain(|vector| !(vector.unless.is_empty() && vector.requires.is_empty()) && vector.repeat == 1);
+    let options = Options {
+        capabilities: [Capability::Hold, Capability::Restart, Capability::ShortLease].into(),
+        ttl: TTL,
+        lease: LEASE,
+        restart: Some(restart(&kill)),
+        ..Options::default()
+    };
+    let report = grade(&url.parse().expect("a URL"), &suite, &options, |_| {}).await;
+    assert!(report.is_clean(), "{report:#?}");
+    let judged = |id| {
+        let graded = report.results.iter().find(|graded| graded.id == id).expect("it was graded");
+        (graded.outcome, graded.reason.as_deref())
+    };
+    let other = (Outcome::NotApplicable, Some("it is about servers without hold"));
+    assert_eq!(judged("attack/killed-run-lapses"), other);
+    assert_eq!(judged("profile/server-error-frees-key"), other);
+    assert_eq!(judged("attack/panic-frees-the-key"), (Outcome::NotApplicable, Some("it needs panic")));
+    assert_eq!(judged("attack/killed-run-stays-in-doubt"), (Outcome::Pass, None));
+    assert_eq!(judged("profile/unknown-outcome-refused"), (Outcome::Pass, None));
 }
 
 #[test]

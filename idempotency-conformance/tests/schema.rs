@@ -52,6 +52,7 @@ fn what_the_runner_does_not_understand_the_schema_refuses_too() {
         ("/tier", json!("basic")),
         ("/kind", json!("must")),
         ("/steps", json!([{ "sleep": 1 }])),
+        ("/catches", json!("c")),
         ("/steps/0/send/request", json!({ "path": "/", "retries": 1 })),
         ("/steps/0/send/request", json!({ "path": "/", "framing": "none" })),
         ("/steps/0/send/expect", json!({ "states": 200 })),

@@ -221,6 +221,21 @@ fn a_report_that_cannot_be_written_is_said_to_be() {
 }
 
 #[test]
+fn a_list_that_cannot_be_written_is_said_to_be() {
+    let list = |out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_idempotency"));
+        command.args(["conformance", "--list"]).stdout(out).stderr(Stdio::piped()).output().unwrap()
+    };
+    let output = list(fs::File::options().write(true).open("/dev/full").unwrap().into());
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("the list could not be written: No space left"), "{}", said(&output));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = list(writer.into());
+    assert_eq!(output.status.code(), Some(0), "a reader that has left: {}", said(&output));
+}
+
+#[test]
 fn who_interrupts_it_keeps_the_earlier_report() {
     let (tell, told) = std::sync::mpsc::channel();
     let url = server(move |mut stream| {
