@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use idempotency_core::{Address, Phase, Record};
 
-/// What one record counts in bytes besides its outcome: itself, its place in the map with the room a map keeps free,
-/// and its place in the order of claims.
+/// What one record counts in bytes besides its outcome: itself in its box, its place in the map with the room a map keeps
+/// free, and its place in the order of claims.
 /// In it is the room of a short outcome, so that a run can always end with a tombstone.
-pub const RECORD_BYTES: usize = 2 * size_of::<(Address, Record)>() + size_of::<Address>() + RESERVED;
+pub const RECORD_BYTES: usize =
+    size_of::<Record>() + 2 * size_of::<(Address, Box<Record>)>() + size_of::<Address>() + RESERVED;
 
 /// How many bytes of an outcome every record has room for from its claim on.
 const RESERVED: usize = 256;

@@ -25,7 +25,9 @@ const GLANCE: usize = 16;
 pub(crate) struct Shard {
     /// Hashed with a secret of this process: an address is an unkeyed digest of a key that the caller chose, so a caller
     /// can search for keys whose digests share bits, and must not be able to aim at one bucket.
-    records: HashMap<Address, Record, RandomState>,
+    ///
+    /// Each record stands in a box, so that a map that grows moves and faults in a few words for each of them.
+    records: HashMap<Address, Box<Record>, RandomState>,
     order: VecDeque<Address>,
 }
 
@@ -35,11 +37,11 @@ impl Shard {
     }
 
     pub(crate) fn find(&self, address: &Address) -> Option<&Record> {
-        self.records.get(address)
+        self.records.get(address).map(Box::as_ref)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Address, &Record)> {
-        self.records.iter()
+        self.records.iter().map(|(address, record)| (address, &**record))
     }
 
     /// Lets `rule` decide what becomes of the record at `address`, and writes it if the budget allows.
@@ -49,14 +51,14 @@ impl Shard {
         budget: &Budget,
         rule: impl FnOnce(Option<&Record>) -> Step<V>,
     ) -> Result<V, Exceeded> {
-        let found = self.records.get_mut(address);
+        let found = self.records.get_mut(address).map(Box::as_mut);
         let Step { write, verdict } = rule(found.as_deref());
         let Some(record) = write else { return Ok(verdict) };
         budget.exchange(Cost::of(found.as_deref()), Cost::of(Some(&record)))?;
         match found {
             Some(found) => *found = record,
             None => {
-                self.records.insert(*address, record);
+                self.records.insert(*address, Box::new(record));
                 self.order.push_back(*address);
             }
         }
@@ -86,7 +88,7 @@ impl Shard {
     /// The first place whose record may go, if it is near the front.
     fn glance(&self, may_go: impl Fn(&Record) -> bool) -> Option<usize> {
         let mut places = self.order.iter().take(GLANCE);
-        places.position(|address| self.records.get(address).is_some_and(&may_go))
+        places.position(|address| self.find(address).is_some_and(&may_go))
     }
 
     /// Removes at most `at_most` of the records that the law lets go, and says how many.
@@ -95,7 +97,7 @@ impl Shard {
         let mut order = std::mem::take(&mut self.order);
         order.retain(|address| {
             let goes = removed < at_most
-                && self.records.get(address).is_some_and(|record| machine::is_removable(record, now));
+                && self.find(address).is_some_and(|record| machine::is_removable(record, now));
             if goes {
                 self.remove(address, budget);
                 removed += 1;
@@ -112,6 +114,6 @@ impl Shard {
 
     fn remove(&mut self, address: &Address, budget: &Budget) {
         let removed = self.records.remove(address);
-        budget.give_back(Cost::of(removed.as_ref()));
+        budget.give_back(Cost::of(removed.as_deref()));
     }
 }
