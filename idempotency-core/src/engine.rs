@@ -183,7 +183,9 @@ impl<'a, S: Store> Bidding<'a, S> {
 impl<S: Store> Drop for Bidding<'_, S> {
     fn drop(&mut self) {
         // Without a runtime nothing can be sent any more, and the lease lapses.
-        if let (true, Ok(runtime)) = (self.open, tokio::runtime::Handle::try_current()) {
+        if self.open
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
             runtime.spawn(withdraw(Arc::clone(self.calls), self.lease));
         }
     }

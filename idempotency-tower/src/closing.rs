@@ -112,7 +112,7 @@ impl<S: Store> Closing<S> {
     }
 
     async fn settle(self, mut captured: Captured) -> Closed {
-        let Self { permit, ending, by_trailers, draft, door } = self;
+        let Self { permit, ending, by_trailers, mut draft, door } = self;
         let on_server_error = door.policy.on_server_error;
         let ending = match (by_trailers, &captured) {
             (Some(protocol), Captured::Whole(held)) => {
@@ -138,11 +138,12 @@ impl<S: Store> Closing<S> {
         };
         let release = match ending {
             Ending::Keep | Ending::KeepHead => {
-                let tombstone = || draft.tombstone(door.engine.store().max_outcome_bytes());
-                let outcome = match captured {
-                    Captured::Whole(held) if ending == Ending::Keep => draft.whole(&door.policy, held),
-                    _ => tombstone(),
+                let whole = match captured {
+                    Captured::Whole(held) if ending == Ending::Keep => Some(draft.whole(&door.policy, held)),
+                    _ => None,
                 };
+                let tombstone = || draft.tombstone(door.engine.store().max_outcome_bytes());
+                let outcome = whole.unwrap_or_else(tombstone);
                 return completed(permit.complete(outcome, tombstone).await);
             }
             Ending::NotExecuted => Release::NotApplied,

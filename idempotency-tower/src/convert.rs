@@ -151,35 +151,35 @@ fn trailer_names(trailers: &HeaderMap) -> Option<HeaderValue> {
 /// What is kept of an answer, once it is known whether its body can be.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    status: u16,
-    headers: Fields,
+    /// Without a body.
+    answer: Answer,
     omit_body: bool,
 }
 
 impl Draft {
     pub(crate) fn new(policy: &Policy, status: StatusCode, headers: &HeaderMap) -> Self {
         let headers = replayed_fields(policy, headers);
-        Self { status: status.as_u16(), headers, omit_body: policy.oversized == Oversized::OmitBody }
+        let answer = Answer { status: status.as_u16(), headers, body: Bytes::new(), trailers: None };
+        Self { answer, omit_body: policy.oversized == Oversized::OmitBody }
     }
 
     /// The longest body this answer can be kept with.
     pub(crate) fn body_room(&self, max_outcome_bytes: usize) -> usize {
-        self.with_body(Bytes::new(), None).body_room(max_outcome_bytes)
+        self.answer.body_room(max_outcome_bytes)
     }
 
-    pub(crate) fn whole(&self, policy: &Policy, held: Held) -> Outcome {
-        let trailers = held.trailers.as_ref().map(|trailers| replayed_fields(policy, trailers));
-        self.with_body(held.bytes, trailers).encode()
-    }
-
-    fn with_body(&self, body: Bytes, trailers: Option<Fields>) -> Answer {
-        Answer { status: self.status, headers: self.headers.clone(), body, trailers }
+    pub(crate) fn whole(&mut self, policy: &Policy, held: Held) -> Outcome {
+        self.answer.body = held.bytes;
+        self.answer.trailers = held.trailers.as_deref().map(|trailers| replayed_fields(policy, trailers));
+        let outcome = self.answer.encode();
+        self.answer.body = Bytes::new(); // it stands in the outcome now
+        outcome
     }
 
     /// What stands for an answer that is not kept: as much of its head as fits into `max_outcome_bytes`, and its status
     /// even where that is too little, since no outcome may be lost for its size.
     pub(crate) fn tombstone(&self, max_outcome_bytes: usize) -> Outcome {
-        let Self { status, ref headers, .. } = *self;
+        let Answer { status, ref headers, .. } = self.answer;
         if self.omit_body {
             let describes_body = |name| str::from_utf8(name).is_ok_and(headers::describes_body);
             let headers = headers.iter().filter(|(name, _)| !describes_body(name)).collect();

@@ -8,7 +8,7 @@ use http::{Request, Response, request::Parts};
 use http_body::Body;
 use http_body_util::LengthLimitError;
 use idempotency_core::{
-    Address, Claim, ClaimError, Door, Key, Operation, Permit, Scope, Settled, Store, StoreErrorKind,
+    Address, Claim, ClaimError, Door, Key, Operation, Permit, Settled, Store, StoreErrorKind,
     event::Event,
     profile::http::{Code, Refusal},
 };
@@ -54,25 +54,28 @@ where
 {
     let (mut parts, body) = incoming.into_parts();
     async move {
-        let (op, held) = match Box::pin(prepare(&door, &parts, body, &key)).await {
-            Prepared::Asks(op, held) => (op, held),
-            Prepared::OwnRun(body) => {
-                span.verdict("passed");
-                let passing = inner.call(Request::from_parts(parts, RequestBody::unread(body)));
-                return Ok(Box::pin(passing).await?.map(ResponseBody::own));
-            }
-            Prepared::Refused(refusal) => return Ok(turn_away(&door.policy, &refusal, &span)),
+        if parts.extensions.get::<Attempt>().is_some() && Box::pin(is_own_run(&door, &parts, &key)).await {
+            span.verdict("passed");
+            let passing = inner.call(Request::from_parts(parts, RequestBody::unread(body)));
+            return Ok(Box::pin(passing).await?.map(ResponseBody::own));
+        }
+        let (op, held) = match ask(&door.policy, &parts, body, &key).await {
+            Ok(asked) => asked,
+            Err(refusal) => return Ok(turn_away(&door.policy, &refusal, &span)),
         };
         span.operation(op.address());
         let patience = Patience::of(&door.policy, &parts.headers);
         let inner = if patience.is_some() { unready(inner) } else { inner };
-        let permit = match Box::pin(claim(&door, &op, patience, &presence, &span)).await {
-            Claimed::Run(permit) => permit,
-            Claimed::RunUnrecorded(turn) => {
+        let right = match Box::pin(claim(&door, &op, patience, &presence, &span)).await {
+            Claimed::Run(right) => right,
+            Claimed::Answer(answer) => return Ok(answer),
+        };
+        let permit = match right {
+            Right::Recorded(permit) => permit,
+            Right::Unrecorded(turn) => {
                 parts.extensions.remove::<Attempt>();
                 return Box::pin(run_unrecorded(inner, request(parts, held), turn, &door)).await;
             }
-            Claimed::Answer(answer) => return Ok(answer),
         };
         span.granted(permit.lease());
         let outer = parts.extensions.remove::<Attempt>();
@@ -86,44 +89,11 @@ where
     }
 }
 
-/// What a request turns out to be before anything is claimed.
-enum Prepared<B> {
-    Asks(Operation, Held),
-    /// Its record is held by a layer further out: the body is unread.
-    OwnRun(B),
-    Refused(Refusal),
-}
-
-/// The steps up to the operation: scope, declared size, body, fingerprint.
-async fn prepare<S, B>(door: &DoorState<S>, parts: &Parts, body: B, key: &Key) -> Prepared<B>
-where
-    S: Store,
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let policy = &door.policy;
-    let caller = match policy.callers.identify(parts) {
-        Ok(caller) => caller,
-        Err(refusal) => return Prepared::Refused(refusal),
-    };
-    if let Some(outer) = parts.extensions.get::<Attempt>()
-        && Box::pin(is_own_run(door, outer, &caller.scope, key)).await
-    {
-        return Prepared::OwnRun(body);
-    }
-    let held = match read(body, policy.max_request_bytes).await {
-        Ok(held) => held,
-        Err(refusal) => return Prepared::Refused(refusal),
-    };
-    match operation(Door::Http, policy, parts, key, &caller, &held.bytes) {
-        Ok(op) => Prepared::Asks(op, held),
-        Err(refusal) => Prepared::Refused(refusal),
-    }
-}
-
 /// Whether a layer further out holds the very record that this one would claim: here the run would be refused by itself.
-async fn is_own_run<S: Store>(door: &DoorState<S>, outer: &Attempt, scope: &Scope, key: &Key) -> bool {
-    let address = Address::new(Door::Http, scope, key);
+async fn is_own_run<S: Store>(door: &DoorState<S>, parts: &Parts, key: &Key) -> bool {
+    let outer = parts.extensions.get::<Attempt>();
+    let (Some(outer), Ok(caller)) = (outer, door.policy.callers.identify(parts)) else { return false };
+    let address = Address::new(Door::Http, &caller.scope, key);
     for lease in outer.leases().filter(|lease| lease.address == address) {
         // On another store the same address is another record. Only where a lease stands can it be renewed, here by nothing.
         let renewal = door.engine.store().renew(lease, Duration::ZERO);
@@ -133,6 +103,18 @@ async fn is_own_run<S: Store>(door: &DoorState<S>, outer: &Attempt, scope: &Scop
         }
     }
     false
+}
+
+/// The steps up to the operation: scope, declared size, body, fingerprint.
+async fn ask<B>(policy: &Policy, parts: &Parts, body: B, key: &Key) -> Result<(Operation, Held), Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let caller = policy.callers.identify(parts)?;
+    let held = read(body, policy.max_request_bytes).await?;
+    let op = operation(Door::Http, policy, parts, key, &caller, &held.bytes)?;
+    Ok((op, held))
 }
 
 /// Refuses a request of which nothing was claimed.
@@ -151,9 +133,14 @@ fn unready<I: Clone>(ready: I) -> I {
 
 /// What a claim leads to.
 enum Claimed<S: Store, B> {
-    Run(Permit<S>),
-    RunUnrecorded(Turn),
+    Run(Right<S>),
     Answer(Response<ResponseBody<B>>),
+}
+
+/// What a run stands on.
+enum Right<S: Store> {
+    Recorded(Permit<S>),
+    Unrecorded(Turn),
 }
 
 async fn claim<S: Store, B>(
@@ -176,7 +163,7 @@ async fn claim<S: Store, B>(
     let answer = match claim {
         Ok(Claim::Granted(permit)) => {
             presence.claims();
-            return Claimed::Run(permit);
+            return Claimed::Run(Right::Recorded(permit));
         }
         Ok(refused) => answer(policy, op.address(), refused.map(drop)),
         Err(error) if policy.store_down == StoreDown::FailOpen && is_outage(&error) => {
@@ -185,7 +172,7 @@ async fn claim<S: Store, B>(
                 Ok(turn) => {
                     span.verdict("unrecorded");
                     door.engine.tell(op.address(), &Event::RanUnrecorded);
-                    return Claimed::RunUnrecorded(turn);
+                    return Claimed::Run(Right::Unrecorded(turn));
                 }
                 Err(refusal) => refuse(policy, &refusal),
             }

@@ -1,13 +1,11 @@
 //! Tells a request that is guarded from one that passes.
 
 use std::{
-    convert::identity,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
-use futures_util::TryFutureExt;
 use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use idempotency_core::{
@@ -111,22 +109,22 @@ where
         let span = RequestSpan::open();
         if shadowed {
             let passing = shadow(ready, Arc::clone(&self.door), key, request, span.clone());
-            let passing = passing.instrument(span.into_inner());
-            return ResponseFuture::guarded(Exchange::new(Box::pin(passing), presence));
+            let passing = Exchange::new(Box::pin(passing), presence).within(span.into_inner());
+            return ResponseFuture::guarded(passing);
         }
         let door = Arc::clone(&self.door);
         let run = exchange(ready, door, key, request, Arc::clone(&presence), span.clone());
-        let tell: fn(Response<_>) -> Response<_> = if is_inside { tell_outward } else { identity };
-        let run = run.map_ok(tell);
-        let run = run.instrument(span.into_inner());
-        let run = match &self.door.policy.carry {
-            None => Box::pin(run) as _,
+        let exchange = match &self.door.policy.carry {
+            None => Exchange::new(Box::pin(run), presence).within(span.into_inner()),
             Some(carry) => {
                 let door = Arc::clone(&self.door);
-                carried(carry.as_ref(), run, move || Ok(refuse(&door.policy, &dropped())))
+                let run = run.instrument(span.into_inner());
+                let run = carried(carry.as_ref(), run, move || Ok(refuse(&door.policy, &dropped())));
+                Exchange::new(run, presence)
             }
         };
-        ResponseFuture::guarded(Exchange::new(run, presence))
+        let exchange = if is_inside { exchange.telling(|told| told.map(tell_outward)) } else { exchange };
+        ResponseFuture::guarded(exchange)
     }
 }
 

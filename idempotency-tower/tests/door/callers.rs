@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::Full;
 use idempotency_store_contract::faults::{Call, Fault};
 use idempotency_tower::{PolicyBuilder, Scope};
 use tokio::sync::Semaphore;
+use tracing::instrument::WithSubscriber;
 
 use crate::setup::{Door, Incoming, policy, post, text};
 
@@ -154,31 +156,28 @@ async fn a_caller_that_leaves_during_its_claim_leaves_a_run_that_ends() {
     assert_eq!(door.runs(), 1);
 }
 
-#[tokio::test]
-async fn a_run_carries_its_task_locals_and_its_span_with_it() {
-    tokio::task_local! { static TENANT: u32; }
+/// Sends a request as `caller` would, who leaves while it runs, and says what `look` saw in the run after that.
+async fn seen_once_alone<T: Send + 'static>(
+    policy: PolicyBuilder,
+    look: impl Fn() -> T + Clone + Send + Sync + 'static,
+    caller: impl FnOnce(BoxFuture<'static, ()>) -> BoxFuture<'static, ()>,
+) -> (Arc<Door>, T) {
     let gate = Arc::new(Semaphore::new(0));
-    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let handler = {
-        let (gate, seen) = (Arc::clone(&gate), Arc::clone(&seen));
+        let gate = Arc::clone(&gate);
         move |_: Incoming| {
-            let (gate, seen) = (Arc::clone(&gate), Arc::clone(&seen));
+            let (gate, look, tell) = (Arc::clone(&gate), look.clone(), tell.clone());
             Box::pin(async move {
                 gate.acquire().await.unwrap().forget();
-                seen.lock().unwrap().push(TENANT.try_with(|tenant| *tenant));
+                tell.send(look()).unwrap();
                 Ok(Response::new(text("done")))
-            }) as futures_util::future::BoxFuture<'static, _>
+            }) as BoxFuture<'static, _>
         }
     };
-    let carry = |run| match TENANT.try_with(|tenant| *tenant) {
-        Ok(tenant) => Box::pin(TENANT.scope(tenant, run)) as idempotency_tower::RunFuture,
-        Err(_) => run,
-    };
-    let door = Arc::new(Door::new(policy().carry(carry), handler));
-    let caller = tokio::spawn({
-        let door = Arc::clone(&door);
-        TENANT.scope(7, async move { door.send(post("k", "a")).await })
-    });
+    let door = Arc::new(Door::new(policy, handler));
+    let sent = Arc::clone(&door);
+    let caller = tokio::spawn(caller(Box::pin(async move { drop(sent.send(post("k", "a")).await) })));
     while door.runs() == 0 {
         tokio::task::yield_now().await;
     }
@@ -186,8 +185,32 @@ async fn a_run_carries_its_task_locals_and_its_span_with_it() {
     assert!(caller.await.unwrap_err().is_cancelled());
     gate.add_permits(1);
     assert_eq!(door.layer.drain(Duration::from_secs(60)).await.left, 0);
-    assert_eq!(*seen.lock().unwrap(), [Ok(7)]);
+    let seen = told.try_recv().unwrap();
+    assert!(told.try_recv().is_err(), "it ran once");
+    (door, seen)
+}
+
+#[tokio::test]
+async fn a_run_carries_its_task_locals_and_its_span_with_it() {
+    tokio::task_local! { static TENANT: u32; }
+    let carry = |run| match TENANT.try_with(|tenant| *tenant) {
+        Ok(tenant) => Box::pin(TENANT.scope(tenant, run)) as idempotency_tower::RunFuture,
+        Err(_) => run,
+    };
+    let look = || TENANT.try_with(|tenant| *tenant);
+    let (door, seen) =
+        seen_once_alone(policy().carry(carry), look, |send| Box::pin(TENANT.scope(7, send))).await;
+    assert_eq!(seen, Ok(7));
     assert!(door.send(post("k", "a")).await.is_replay());
+}
+
+#[tokio::test]
+async fn a_run_carries_its_subscriber_with_it() {
+    let look = || tracing::dispatcher::get_default(tracing::Dispatch::is::<tracing_subscriber::Registry>);
+    let listened_to =
+        |send: BoxFuture<'static, ()>| Box::pin(send.with_subscriber(tracing_subscriber::registry())) as _;
+    assert!(seen_once_alone(policy(), look, listened_to).await.1);
+    assert!(!look());
 }
 
 #[tokio::test]
