@@ -42,6 +42,8 @@
 //! A store whose server is on a network is held to more by [`wire`]: the line between the two is broken in every
 //! place, and what the store says of a call that failed has to be true.
 //!
+//! A store that several processes share is raced by as many: [`processes`].
+//!
 //! [`ledger`] grades stores for ledgers of agents, which is another port.
 //!
 //! # Bounds
@@ -52,6 +54,7 @@
 
 pub mod faults;
 pub mod ledger;
+pub mod processes;
 pub mod wire;
 
 mod candidate;

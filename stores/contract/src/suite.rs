@@ -77,7 +77,11 @@ pub fn prove<C: Candidate>(candidate: &C, name: &str) -> Result<(), Violation> {
     block_on(law.expect("the suite has a law of this name").check(candidate))
 }
 
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// Runs a future to its end, on a runtime of several threads.
+///
+/// # Panics
+/// When the operating system gives no threads.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("the operating system gives threads").block_on(future)
 }

@@ -11,8 +11,9 @@ use idempotency_core::{
     clock::{Clock, SystemClock, Timestamp},
 };
 use idempotency_services::MariaDbServer;
+use idempotency_store_contract::processes::block_on;
 use idempotency_store_mysql::MySqlStore;
-use scene::{DAY, Database, bid, block_on, builder, claim, granted, operation, outcome, run};
+use scene::{DAY, Database, bid, builder, claim, granted, operation, outcome, run};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row, mysql::MySqlPoolOptions};
 use tokio::task::JoinHandle;
 

@@ -15,6 +15,7 @@ use idempotency_core::{
     Part, Scope, Store,
 };
 use idempotency_services::Server;
+use idempotency_store_contract::processes::block_on;
 use idempotency_store_mysql::{MySqlStore, MySqlStoreBuilder};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, MySqlPool, mysql::MySqlPoolOptions};
 
@@ -107,10 +108,6 @@ impl Drop for Database {
 pub(crate) async fn run(connection: &mut MySqlConnection, table: &str, statements: &str) {
     let statements = statements.replace("{t}", &format!("`{table}`"));
     connection.execute(sqlx::raw_sql(AssertSqlSafe(statements))).await.unwrap();
-}
-
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
 
 pub(crate) fn operation(key: &str, body: &[u8]) -> Operation {

@@ -12,6 +12,7 @@ use idempotency_core::{
     Part, Scope, Store,
 };
 use idempotency_services::Server;
+use idempotency_store_contract::processes::block_on;
 use idempotency_store_postgres::{PostgresStore, PostgresStoreBuilder};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool, postgres::PgPoolOptions};
 
@@ -114,10 +115,6 @@ impl Drop for Database {
         });
         dropped.join().unwrap();
     }
-}
-
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
 
 pub(crate) fn operation(key: &str, body: &[u8]) -> Operation {
