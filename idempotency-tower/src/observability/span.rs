@@ -1,7 +1,7 @@
 //! The span of one guarded request.
 
 use idempotency_core::{Address, Lease};
-use tracing::{Span, field};
+use tracing::{Span, Value, field};
 
 /// Its fields are recorded when they are known; while nobody listens, opening and recording cost a branch each.
 #[derive(Debug, Clone)]
@@ -19,16 +19,23 @@ impl RequestSpan {
     }
 
     pub(crate) fn operation(&self, address: &Address) {
-        self.0.record("operation", field::display(address));
+        self.record("operation", field::display(address));
     }
 
     pub(crate) fn verdict(&self, verdict: &'static str) {
-        self.0.record("verdict", verdict);
+        self.record("verdict", verdict);
     }
 
     pub(crate) fn granted(&self, lease: &Lease) {
-        self.0.record("fence", lease.fence.as_u64());
-        self.0.record("attempt", lease.attempt);
+        self.record("fence", lease.fence.as_u64());
+        self.record("attempt", lease.attempt);
+    }
+
+    fn record(&self, field: &str, value: impl Value) {
+        // A span that nobody listens to would look the field up all the same.
+        if !self.0.is_disabled() {
+            self.0.record(field, value);
+        }
     }
 
     /// What is polled inside it.
