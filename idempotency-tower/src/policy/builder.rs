@@ -153,7 +153,8 @@ impl PolicyBuilder {
     /// Changes nothing: every request runs and every answer passes as if there were no layer, while the observer is told
     /// what the policy would have done with each copy. For trying a policy on live traffic.
     ///
-    /// It costs a claim before each keyed request. Its records stand apart from those of a policy in force.
+    /// It costs a claim before each keyed request. Its records stand apart from those of a policy in force. A handler sees
+    /// no attempt, so one that cannot do without is refused by its extractor.
     #[must_use]
     pub const fn in_the_shadow(mut self) -> Self {
         self.policy.force = Force::Shadow;
