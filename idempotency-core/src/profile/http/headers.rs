@@ -145,7 +145,8 @@ fn is_of_caller(name: &str) -> bool {
 fn is_of_trace(name: &str) -> bool {
     matches!(
         name,
-        "x-request-id"
+        "request-id"
+            | "x-request-id"
             | "x-correlation-id"
             | "traceparent"
             | "tracestate"

@@ -29,6 +29,7 @@ fn what_belongs_to_one_exchange_is_not_replayed() {
         "ratelimit-policy",
         "ratelimit-remaining",
         "x-ratelimit-limit",
+        "request-id",
         "x-request-id",
         "x-correlation-id",
         "traceparent",
