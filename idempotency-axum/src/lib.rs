@@ -11,10 +11,12 @@ pub mod openapi;
 pub use contract::Contract;
 pub use early::{Early, EarlyRejection};
 pub use extract::{Attempt, IdempotencyKey, Unguarded};
+#[cfg(feature = "metrics")]
+pub use idempotency_tower::observability::Metrics;
 pub use idempotency_tower::{
     BodyReading, Code, Drained, Ending, Event, Fence, Key, KeySyntax, LeaseLost, Notify, Observer, OnLapse,
     OnServerError, Oversized, Policy, PolicyBuilder, PolicyError, Refusal, Render, ReplayedFields, Scope,
-    Store, Verdict,
+    Secret, Store, Verdict,
 };
 pub use layer::IdempotencyLayer;
 pub use service::{IdempotencyFuture, IdempotencyService};

@@ -12,10 +12,12 @@ mod service;
 
 pub use ending::{code_ending, with_ending};
 pub use future::GrpcIdempotencyFuture;
+#[cfg(feature = "metrics")]
+pub use idempotency_tower::observability::Metrics;
 pub use idempotency_tower::{
     Attempt, Code, Drained, Ending, Event, Fence, Key, KeySyntax, LeaseLost, Notify, Observer, OnLapse,
-    OnServerError, Oversized, Policy, PolicyBuilder, PolicyError, Refusal, ReplayedFields, Scope, Store,
-    Verdict,
+    OnServerError, Oversized, Policy, PolicyBuilder, PolicyError, Refusal, ReplayedFields, Scope, Secret,
+    Store, Verdict,
     client::{Misuse, OperationKey},
 };
 pub use interceptor::{IdempotencyKey, KeyCheck, KeySender};
