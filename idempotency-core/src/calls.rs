@@ -47,7 +47,8 @@ impl<S: Store> Calls<S> {
         // A store that answers at once, as one in memory does, needs no timer.
         let result = match poll_immediate(sent.as_mut()).await {
             Some(answer) => answer,
-            None => timeout(limit.min(self.time), sent).await.unwrap_or_else(|elapsed| {
+            // In a box: every request has room for this future, and hardly a wait notices an allocation.
+            None => Box::pin(timeout(limit.min(self.time), sent)).await.unwrap_or_else(|elapsed| {
                 Err(StoreError::new(StoreErrorKind::Unavailable, Fate::Unknown).with_source(elapsed))
             }),
         };
