@@ -5,16 +5,22 @@ use std::{sync::Once, time::Duration};
 use http::Response;
 use idempotency_core::{Address, Claim, Part, profile::http::Refusal};
 
-use crate::{Policy, body::ResponseBody, convert::replay, refusal::refuse};
+use crate::{
+    Policy,
+    body::ResponseBody,
+    convert::{Room, replay},
+    refusal::refuse,
+};
 
-/// The replay or the refusal that a verdict calls for.
+/// The replay or the refusal that a verdict calls for; a replay stands in `room`.
 pub(crate) fn answer<G, B>(
     policy: &Policy,
     address: &Address,
     verdict: Claim<G>,
+    room: Room,
 ) -> Response<ResponseBody<B>> {
     let refusal = match verdict {
-        Claim::Completed(outcome) => return replay(policy, &outcome),
+        Claim::Completed(outcome) => return replay(policy, &outcome, room),
         Claim::Expired => Refusal::key_expired(),
         Claim::InFlight { left } => Refusal::conflict(left, policy.retry_after_cap),
         Claim::Mismatch(parts) => {

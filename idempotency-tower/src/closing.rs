@@ -1,6 +1,6 @@
 //! How a run ends, once it is known what became of its response body.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::future::poll_immediate;
 use idempotency_core::{
@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use tracing::{Instrument, instrument::WithSubscriber};
 
 use crate::{
-    Protocol,
     body::Held,
     convert::{Draft, strip_markers},
     layer::DoorState,
@@ -21,9 +20,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Closing<S: Store> {
     permit: Permit<S>,
-    ending: Ending,
-    /// What reads the ending from the trailers, once they are there.
-    by_trailers: Option<Protocol>,
+    /// None where the trailers say it, once they are there, in the words of the policy's protocol.
+    ending: Option<Ending>,
     draft: Draft,
     door: Arc<DoorState<S>>,
 }
@@ -54,20 +52,15 @@ pub(crate) enum Closed {
 impl<S: Store> Closing<S> {
     pub(crate) const fn new(
         permit: Permit<S>,
-        ending: Ending,
+        ending: Option<Ending>,
         draft: Draft,
         door: Arc<DoorState<S>>,
     ) -> Self {
-        Self { permit, ending, by_trailers: None, draft, door }
+        Self { permit, ending, draft, door }
     }
 
     pub(crate) fn with_ending(self, ending: Ending) -> Self {
-        Self { ending, ..self }
-    }
-
-    /// The same, its ending what the trailers say.
-    pub(crate) fn unless_trailers_say(self, protocol: Protocol) -> Self {
-        Self { by_trailers: Some(protocol), ..self }
+        Self { ending: Some(ending), ..self }
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -85,11 +78,11 @@ impl<S: Store> Closing<S> {
     }
 
     pub(crate) fn keeps_body(&self) -> bool {
-        self.ending == Ending::Keep
+        matches!(self.ending, None | Some(Ending::Keep))
     }
 
     pub(crate) fn keeps_head_only(&self) -> bool {
-        self.ending == Ending::KeepHead
+        self.ending == Some(Ending::KeepHead)
     }
 
     /// Ends the run. The caller waits at most `settle_wait`; after that the ending is tried on in a task.
@@ -98,36 +91,56 @@ impl<S: Store> Closing<S> {
         let mut settling = Box::pin(self.settle(captured));
         async move {
             // A store that answers at once, as one in memory does, needs no timer.
-            if let Some(closed) = poll_immediate(&mut settling).await {
-                return closed;
-            }
-            match timeout(wait, &mut settling).await {
-                Ok(closed) => closed,
-                Err(_) => {
-                    tokio::spawn(settling.in_current_span().with_current_subscriber());
-                    Closed::Settled
-                }
+            match poll_immediate(&mut settling).await {
+                Some(closed) => closed,
+                None => Box::pin(settled_within(wait, settling)).await,
             }
         }
     }
 
-    async fn settle(self, mut captured: Captured) -> Closed {
-        let Self { permit, ending, by_trailers, mut draft, door } = self;
-        let on_server_error = door.policy.on_server_error;
-        let ending = match (by_trailers, &captured) {
-            (Some(protocol), Captured::Whole(held)) => {
-                let said =
-                    held.trailers.as_deref().map(|trailers| (protocol.ending)(trailers, on_server_error));
-                said.flatten().unwrap_or(on_server_error.ending())
+    /// Decides how the run ends; the future tells the store.
+    fn settle(mut self, mut captured: Captured) -> impl Future<Output = Closed> {
+        let ending = self.ending_after(&captured);
+        let policy = &self.door.policy;
+        if let Captured::Whole(Held { trailers: Some(trailers), .. }) = &mut captured {
+            strip_markers(trailers, &policy.replayed_header);
+        }
+        let whole = match captured {
+            Captured::Whole(held) if ending == Ending::Keep => Some(self.draft.whole(policy, held)),
+            _ => None,
+        };
+        let max_outcome_bytes = self.door.engine.store().max_outcome_bytes();
+        let Self { permit, draft, .. } = self;
+        async move {
+            let release = match ending {
+                Ending::Keep | Ending::KeepHead => {
+                    let tombstone = || draft.tombstone(max_outcome_bytes);
+                    return completed(permit.complete(whole.unwrap_or_else(tombstone), tombstone).await);
+                }
+                Ending::NotExecuted => Release::NotApplied,
+                Ending::Unknown => Release::Unknown,
+            };
+            // An ending that is not kept takes no answer from anybody: fenced off or lost, its caller gets its own.
+            drop(permit.release(release).await);
+            Closed::Settled
+        }
+    }
+
+    fn ending_after(&self, captured: &Captured) -> Ending {
+        let policy = &self.door.policy;
+        let on_server_error = policy.on_server_error;
+        let ending = match (self.ending, captured) {
+            (Some(ending), _) => ending,
+            (None, Captured::Whole(held)) => {
+                let said = policy.protocol.zip(held.trailers.as_deref());
+                let said = said.and_then(|(protocol, trailers)| (protocol.ending)(trailers, on_server_error));
+                said.unwrap_or(on_server_error.ending())
             }
             // How it would have ended nobody knows. It is not run again in any case: under this policy somebody looks.
-            (Some(_), Captured::Abandoned) if on_server_error == OnServerError::Hold => Ending::Unknown,
-            _ => ending,
+            (None, Captured::Abandoned) if on_server_error == OnServerError::Hold => Ending::Unknown,
+            (None, _) => Ending::Keep,
         };
-        if let Captured::Whole(Held { trailers: Some(trailers), .. }) = &mut captured {
-            strip_markers(trailers, &door.policy.replayed_header);
-        }
-        let ending = match (ending, &captured) {
+        match (ending, captured) {
             // A server error half way through an answer, whose head says otherwise.
             (Ending::Keep, Captured::Broken) => match on_server_error {
                 OnServerError::Keep => Ending::KeepHead,
@@ -135,23 +148,21 @@ impl<S: Store> Closing<S> {
             },
             (Ending::Keep, Captured::TooLarge | Captured::Abandoned) => Ending::KeepHead,
             (ending, _) => ending,
-        };
-        let release = match ending {
-            Ending::Keep | Ending::KeepHead => {
-                let whole = match captured {
-                    Captured::Whole(held) if ending == Ending::Keep => Some(draft.whole(&door.policy, held)),
-                    _ => None,
-                };
-                let tombstone = || draft.tombstone(door.engine.store().max_outcome_bytes());
-                let outcome = whole.unwrap_or_else(tombstone);
-                return completed(permit.complete(outcome, tombstone).await);
-            }
-            Ending::NotExecuted => Release::NotApplied,
-            Ending::Unknown => Release::Unknown,
-        };
-        // An ending that is not kept takes no answer from anybody: fenced off or lost, its caller gets its own.
-        drop(permit.release(release).await);
-        Closed::Settled
+        }
+    }
+}
+
+/// What became of an ending that is on its way, and goes on in a task when that takes longer than `wait`.
+async fn settled_within(
+    wait: Duration,
+    mut settling: Pin<Box<impl Future<Output = Closed> + Send + 'static>>,
+) -> Closed {
+    match timeout(wait, &mut settling).await {
+        Ok(closed) => closed,
+        Err(_) => {
+            tokio::spawn(settling.in_current_span().with_current_subscriber());
+            Closed::Settled
+        }
     }
 }
 

@@ -1,7 +1,11 @@
 //! Between the types of `http` and the words of the HTTP profile.
 
+use std::mem::take;
+
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header, request::Parts};
+use http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header, request::Parts,
+};
 use idempotency_core::{
     Address, Door, Key, Operation, Outcome,
     profile::http::{Answer, Fields, Head, Refusal, Stored, Tombstone, headers},
@@ -63,14 +67,30 @@ fn replayed_fields(policy: &Policy, fields: &HeaderMap) -> Fields {
         .collect()
 }
 
+/// The maps of a request that goes no further: its answer stands in their memory.
+#[derive(Default)]
+pub(crate) struct Room {
+    headers: HeaderMap,
+    extensions: Extensions,
+}
+
+impl Room {
+    pub(crate) fn left_by(parts: &mut Parts) -> Self {
+        let (mut headers, mut extensions) = (take(&mut parts.headers), take(&mut parts.extensions));
+        headers.clear();
+        extensions.clear();
+        Self { headers, extensions }
+    }
+}
+
 /// The response that a completed operation's duplicate gets.
-pub(crate) fn replay<B>(policy: &Policy, outcome: &Outcome) -> Response<ResponseBody<B>> {
+pub(crate) fn replay<B>(policy: &Policy, outcome: &Outcome, room: Room) -> Response<ResponseBody<B>> {
     let refusal = match Stored::decode(outcome) {
-        Ok(Stored::Whole(answer)) => match whole(answer) {
+        Ok(Stored::Whole(answer)) => match whole(answer, room) {
             Some(response) => return mark(policy, response),
             None => Refusal::unreadable_record(),
         },
-        Ok(Stored::Omitted(head)) => match omitted(&head) {
+        Ok(Stored::Omitted(head)) => match omitted(&head, room) {
             Some(response) => return mark(policy, response),
             None => Refusal::unreadable_record(),
         },
@@ -83,14 +103,14 @@ pub(crate) fn replay<B>(policy: &Policy, outcome: &Outcome) -> Response<Response
     refuse(policy, &refusal)
 }
 
-fn whole<B>(answer: Answer) -> Option<Response<ResponseBody<B>>> {
+fn whole<B>(answer: Answer, room: Room) -> Option<Response<ResponseBody<B>>> {
     let Answer { status, headers, body, trailers } = answer;
     let trailers = match trailers {
-        Some(fields) => Some(Box::new(header_map(&fields)?)),
+        Some(fields) => Some(Box::new(header_map(&fields, HeaderMap::new())?)),
         None => None,
     };
     let announced = trailers.as_deref().and_then(trailer_names);
-    let mut response = response(&Head { status, headers }, Held { bytes: body, trailers })?;
+    let mut response = response(&Head { status, headers }, Held { bytes: body, trailers }, room)?;
     if let Some(names) = announced {
         // HTTP/1.1 sends only the trailers that were announced.
         response.headers_mut().insert(header::TRAILER, names);
@@ -98,22 +118,23 @@ fn whole<B>(answer: Answer) -> Option<Response<ResponseBody<B>>> {
     Some(response)
 }
 
-fn omitted<B>(head: &Head) -> Option<Response<ResponseBody<B>>> {
-    let mut response = response(head, Held::default())?;
+fn omitted<B>(head: &Head, room: Room) -> Option<Response<ResponseBody<B>>> {
+    let mut response = response(head, Held::default(), room)?;
     let headers = response.headers_mut();
     strip(headers, |name| headers::describes_body(name.as_str()));
     headers.insert(HeaderName::from_static(headers::IDEMPOTENCY_REPLAY), HeaderValue::from_static("omitted"));
     Some(response)
 }
 
-fn response<B>(head: &Head, held: Held) -> Option<Response<ResponseBody<B>>> {
+fn response<B>(head: &Head, held: Held, room: Room) -> Option<Response<ResponseBody<B>>> {
     let mut response = Response::new(ResponseBody::held(held));
     let status = StatusCode::from_u16(head.status).ok()?;
     if status.is_informational() {
         return None; // no answer at all, and an upgrade least of all
     }
     *response.status_mut() = status;
-    *response.headers_mut() = header_map(&head.headers)?;
+    *response.headers_mut() = header_map(&head.headers, room.headers)?;
+    *response.extensions_mut() = room.extensions;
     Some(response)
 }
 
@@ -127,11 +148,11 @@ fn mark<B>(policy: &Policy, mut response: Response<ResponseBody<B>>) -> Response
     response
 }
 
-/// The fields of a record, but for those no record may set; none when they are no header fields or too many.
-fn header_map(fields: &Fields) -> Option<HeaderMap> {
+/// The fields of a record in an empty map, but for those no record may set; none when they are no header fields or too many.
+fn header_map(fields: &Fields, mut headers: HeaderMap) -> Option<HeaderMap> {
     const OUR_OWN: usize = 5;
     // Many lines may share a name, so their number is no measure of the room they need.
-    let mut headers = HeaderMap::try_with_capacity(fields.len().min(64) + OUR_OWN).ok()?;
+    headers.try_reserve(fields.len().min(64) + OUR_OWN).ok()?;
     for (name, value) in fields.iter() {
         let name = HeaderName::from_bytes(name).ok()?;
         let value = HeaderValue::from_maybe_shared(value).ok()?;

@@ -1,6 +1,7 @@
 //! What goes wrong behind the door: its type, and what becomes of a panic in a policy.
 
 use std::{
+    any::Any,
     error::Error,
     panic::{AssertUnwindSafe, catch_unwind},
 };
@@ -11,6 +12,9 @@ use crate::observability::log;
 
 /// The error of a body whose own error type is hidden.
 pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What a panic leaves.
+pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// The error of a request body that a layer outside this one reads along with: the request is refused with this, and not
 /// with `unreadable-body`.

@@ -20,7 +20,7 @@ use crate::{
     answer::answer,
     body::{Held, RequestBody, ResponseBody},
     caller::Presence,
-    convert::{operation, request},
+    convert::{Room, operation, request},
     error::{BodyRefused, BoxError},
     gather::{GatherError, gather},
     layer::DoorState,
@@ -66,7 +66,7 @@ where
         span.operation(op.address());
         let patience = Patience::of(&door.policy, &parts.headers);
         let inner = if patience.is_some() { unready(inner) } else { inner };
-        let right = match Box::pin(claim(&door, &op, patience, &presence, &span)).await {
+        let right = match Box::pin(claim(&door, &op, patience, &presence, &span, &mut parts)).await {
             Claimed::Run(right) => right,
             Claimed::Answer(answer) => return Ok(answer),
         };
@@ -149,6 +149,7 @@ async fn claim<S: Store, B>(
     patience: Option<Patience>,
     presence: &Presence,
     span: &RequestSpan,
+    parts: &mut Parts,
 ) -> Claimed<S, B> {
     let policy = &door.policy;
     let claim = match &patience {
@@ -165,7 +166,7 @@ async fn claim<S: Store, B>(
             presence.claims();
             return Claimed::Run(Right::Recorded(permit));
         }
-        Ok(refused) => answer(policy, op.address(), refused.map(drop)),
+        Ok(refused) => answer(policy, op.address(), refused.map(drop), Room::left_by(parts)),
         Err(error) if policy.store_down == StoreDown::FailOpen && is_outage(&error) => {
             presence.claims();
             match door.unrecorded.begin(door, op) {

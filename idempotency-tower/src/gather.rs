@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::poll_immediate};
 use http::HeaderMap;
 use http_body::{Body, Frame};
 use idempotency_core::Address;
@@ -17,7 +17,7 @@ use tokio::task::coop::unconstrained;
 use crate::{
     body::{Held, RequestBody},
     caller::Presence,
-    error::BoxError,
+    error::{BoxError, Panic},
     observability::log,
 };
 
@@ -98,18 +98,20 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let abandoned = async {
-        let left_at = presence.left().await;
-        tokio::time::sleep_until(left_at + DRAIN_LIMIT).await;
+    let mut body = pin!(body);
+    let mut gathered = Gathered::default();
+    // Most bodies are in memory and here at once: nobody leaves meanwhile, and nothing waits for it.
+    let at_once = poll_immediate(gather_into(&mut gathered, body.as_mut(), length));
+    let end = match AssertUnwindSafe(at_once).catch_unwind().await {
+        Ok(Some(end)) => Ok(end),
+        Ok(None) => match Box::pin(wait_for(&mut gathered, body, length, presence)).await {
+            Some(end) => end,
+            None => return Collected::Abandoned,
+        },
+        Err(panic) => Err(panic),
     };
-    let gathered = tokio::select! {
-        biased;
-        gathered = AssertUnwindSafe(gather(body, length)).catch_unwind() => gathered,
-        // Whatever a body that is always ready has left of its task's budget.
-        () = unconstrained(abandoned) => return Collected::Abandoned,
-    };
-    match gathered {
-        Ok(Ok(held)) if held.bytes.len() == length => Collected::Whole(held),
+    match end {
+        Ok(Ok(())) if gathered.len() == length => Collected::Whole(gathered.into_held()),
         Ok(_) => {
             log::broke_off(address);
             Collected::Broken
@@ -118,6 +120,29 @@ where
             log::panicked(address);
             Collected::Broken
         }
+    }
+}
+
+/// The rest of a body, unless its caller left too long ago.
+async fn wait_for<B>(
+    gathered: &mut Gathered,
+    body: Pin<&mut B>,
+    length: usize,
+    presence: &Presence,
+) -> Option<Result<Result<(), GatherError>, Panic>>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let abandoned = async {
+        let left_at = presence.left().await;
+        tokio::time::sleep_until(left_at + DRAIN_LIMIT).await;
+    };
+    tokio::select! {
+        biased;
+        end = AssertUnwindSafe(gather_into(gathered, body, length)).catch_unwind() => Some(end),
+        // Whatever a body that is always ready has left of its task's budget.
+        () = unconstrained(abandoned) => None,
     }
 }
 

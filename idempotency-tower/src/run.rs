@@ -1,14 +1,13 @@
 //! Runs the handler under its permit, and keeps or releases what it answers.
 
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::Either};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header, response::Parts};
 use http_body::Body;
 use idempotency_core::{
@@ -24,8 +23,8 @@ use crate::{
     body::{RequestBody, ResponseBody},
     caller::Presence,
     closing::{Captured, Closed, Closing},
-    convert::{Draft, strip_markers},
-    error::BoxError,
+    convert::{Draft, Room, strip_markers},
+    error::{BoxError, Panic},
     gather::{Collected, collect},
     layer::DoorState,
     observability::log,
@@ -50,36 +49,34 @@ where
     call(inner, request).then(move |called| conclude(called, permit, door, presence))
 }
 
-async fn conclude<S, P, E>(
+fn conclude<S, P, E>(
     called: Called<P, E>,
     permit: Permit<S>,
     door: Arc<DoorState<S>>,
     presence: Arc<Presence>,
-) -> Result<Response<ResponseBody<P>>, E>
+) -> impl Future<Output = Result<Response<ResponseBody<P>>, E>>
 where
     P: Body<Data = Bytes> + Send + 'static,
     P::Error: Into<BoxError>,
     S: Store,
 {
     let address = permit.lease().address;
-    match called {
-        Ok(Ok(response)) => {
-            let finished = AssertUnwindSafe(finish(response, permit, &door, &presence));
-            Ok(finished.catch_unwind().await.unwrap_or_else(|_| {
-                log::panicked(&address);
-                refuse(&door.policy, &Refusal::panicked())
+    let answered = match called {
+        Ok(Ok(response)) => Answered::read(response, permit, &door),
+        Ok(Err(error)) => Err(Failed { error: Some(error), permit }),
+        Err(_) => Err(Failed { error: None, permit }),
+    };
+    match answered {
+        Ok(answered) => {
+            let finished = AssertUnwindSafe(finish(answered, Arc::clone(&door), presence));
+            Either::Left(finished.catch_unwind().map(move |finished| {
+                Ok(finished.unwrap_or_else(|_| {
+                    log::panicked(&address);
+                    refuse(&door.policy, &Refusal::panicked())
+                }))
             }))
         }
-        Ok(Err(error)) => {
-            log::inner_failed(&address);
-            Box::pin(fail(permit, &door)).await;
-            Err(error)
-        }
-        Err(_) => {
-            log::panicked(&address);
-            Box::pin(fail(permit, &door)).await;
-            Ok(refuse(&door.policy, &Refusal::panicked()))
-        }
+        Err(failed) => Either::Right(Box::pin(failed.end(door))),
     }
 }
 
@@ -99,55 +96,93 @@ where
 /// What became of the call: an answer, the inner service's error, or a panic.
 type Called<P, E> = Result<Result<Response<P>, E>, Panic>;
 
-type Panic = Box<dyn Any + Send>;
-
-/// A run without an answer ends as a server error; where those are kept, a tombstone stands for the answer.
-async fn fail<S: Store>(permit: Permit<S>, door: &Arc<DoorState<S>>) {
-    let ending = door.policy.on_server_error.ending();
-    let draft = Draft::new(&door.policy, StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
-    // Whoever took its place, this caller learns that its run failed.
-    let _ = Closing::new(permit, ending, draft, Arc::clone(door)).close(Captured::TooLarge).await;
+/// A run without an answer: with the inner service's error, or none where it panicked.
+struct Failed<S: Store, E> {
+    error: Option<E>,
+    permit: Permit<S>,
 }
 
-async fn finish<S, P>(
-    response: Response<P>,
-    permit: Permit<S>,
-    door: &Arc<DoorState<S>>,
-    presence: &Presence,
-) -> Response<ResponseBody<P>>
+impl<S: Store, E> Failed<S, E> {
+    /// Ends the run as a server error does; where those are kept, a tombstone stands for the answer.
+    async fn end<P>(self, door: Arc<DoorState<S>>) -> Result<Response<ResponseBody<P>>, E> {
+        let Self { error, permit } = self;
+        let address = permit.lease().address;
+        match &error {
+            Some(_) => log::inner_failed(&address),
+            None => log::panicked(&address),
+        }
+        let ending = Some(door.policy.on_server_error.ending());
+        let draft = Draft::new(&door.policy, StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
+        // Whoever took its place, this caller learns that its run failed.
+        let _ = Closing::new(permit, ending, draft, Arc::clone(&door)).close(Captured::TooLarge).await;
+        error.map_or_else(|| Ok(refuse(&door.policy, &Refusal::panicked())), Err)
+    }
+}
+
+/// A run's answer, its body still to be read.
+struct Answered<S: Store, P> {
+    head: Parts,
+    body: P,
+    /// How many bytes the body has, if that is known.
+    exact: Option<u64>,
+    closing: Closing<S>,
+}
+
+impl<S: Store, P: Body> Answered<S, P> {
+    fn read<E>(
+        response: Response<P>,
+        permit: Permit<S>,
+        door: &Arc<DoorState<S>>,
+    ) -> Result<Self, Failed<S, E>> {
+        let (mut head, body) = response.into_parts();
+        let told = || (body.size_hint().exact(), said_of(&head, &door.policy));
+        let Ok((exact, said)) = catch_unwind(AssertUnwindSafe(told)) else {
+            // It may panic once more where it is dropped.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
+            return Err(Failed { error: None, permit });
+        };
+        strip_markers(&mut head.headers, &door.policy.replayed_header);
+        let lease = permit.lease();
+        head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
+        let draft = Draft::new(&door.policy, head.status, &head.headers);
+        let ending = match (said, door.policy.protocol) {
+            (None, Some(_)) if head.status == StatusCode::OK => None, // its trailers will say
+            (Some(said), _) => Some(said),
+            (None, _) => Some(ending_of(head.status.as_u16(), door.policy.on_server_error)),
+        };
+        let closing = Closing::new(permit, ending, draft, Arc::clone(door));
+        Ok(Self { head, body, exact, closing })
+    }
+}
+
+fn finish<S, P>(
+    answered: Answered<S, P>,
+    door: Arc<DoorState<S>>,
+    presence: Arc<Presence>,
+) -> impl Future<Output = Response<ResponseBody<P>>>
 where
     P: Body<Data = Bytes> + Send + 'static,
     P::Error: Into<BoxError>,
     S: Store,
 {
-    let (mut head, body) = response.into_parts();
-    let Ok(exact) = exact_length(&body) else {
-        log::panicked(&permit.lease().address);
-        Box::pin(fail(permit, door)).await;
-        return refuse(&door.policy, &Refusal::panicked());
-    };
-    let said = said_of(&head, &door.policy);
-    strip_markers(&mut head.headers, &door.policy.replayed_header);
-    let lease = permit.lease();
-    head.extensions.insert(Verdict::Ran { fence: lease.fence, attempt: lease.attempt });
-    let draft = Draft::new(&door.policy, head.status, &head.headers);
-    let closing = match (said, door.policy.protocol) {
-        (None, Some(protocol)) if head.status == StatusCode::OK => {
-            Closing::new(permit, Ending::Keep, draft, Arc::clone(door)).unless_trailers_say(protocol)
+    let length = answered.exact.and_then(|exact| usize::try_from(exact).ok());
+    let length = length.filter(|length| *length <= answered.closing.cap());
+    // What is captured is taken apart where it is needed: in a variable of its own it would stand here twice.
+    async move {
+        if answered.head.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Box::pin(upgrade(answered)).await;
         }
-        (said, _) => {
-            let by_status = || ending_of(head.status.as_u16(), door.policy.on_server_error);
-            Closing::new(permit, said.unwrap_or_else(by_status), draft, Arc::clone(door))
+        let Some(length) = length else {
+            return Box::pin(streamed(answered)).await;
+        };
+        // A body of known size within the cap is stored before the head is sent.
+        let address = *answered.closing.address();
+        let collected = collect(answered.body, length, &presence, &address).await;
+        let (captured, response) = told(answered.head, collected, length, &door.policy);
+        match answered.closing.close(captured).await {
+            Closed::Settled => response,
+            Closed::TakenOver(standing) => late(&door, &address, standing),
         }
-    };
-    if head.status == StatusCode::SWITCHING_PROTOCOLS {
-        return Box::pin(upgrade(head, body, closing)).await;
-    }
-    match usize::try_from(exact.unwrap_or(u64::MAX)) {
-        Ok(length) if length <= closing.cap() => {
-            Box::pin(in_memory(head, body, length, closing, presence)).await
-        }
-        _ => Box::pin(streamed(head, body, closing, exact)).await,
     }
 }
 
@@ -162,47 +197,31 @@ fn said_of(head: &Parts, policy: &Policy) -> Option<Ending> {
     })
 }
 
-fn exact_length(body: &impl Body) -> Result<Option<u64>, Panic> {
-    catch_unwind(AssertUnwindSafe(|| body.size_hint().exact()))
-}
-
 /// An upgraded connection cannot be given back: the key is free, and the answer passes untouched.
-async fn upgrade<S: Store, P>(head: Parts, body: P, closing: Closing<S>) -> Response<ResponseBody<P>> {
+async fn upgrade<S: Store, P>(answered: Answered<S, P>) -> Response<ResponseBody<P>> {
+    let Answered { head, body, closing, .. } = answered;
     let _ = closing.with_ending(Ending::NotExecuted).close(Captured::TooLarge).await;
     Response::from_parts(head, ResponseBody::own(body))
 }
 
-/// A body of known size within the cap is stored before the head is sent.
-async fn in_memory<S, P>(
+/// What is kept of a body in memory, and what its caller is told.
+fn told<B>(
     head: Parts,
-    body: P,
+    collected: Collected,
     length: usize,
-    closing: Closing<S>,
-    presence: &Presence,
-) -> Response<ResponseBody<P>>
-where
-    P: Body<Data = Bytes>,
-    P::Error: Into<BoxError>,
-    S: Store,
-{
-    let address = *closing.address();
-    let door = Arc::clone(closing.door());
+    policy: &Policy,
+) -> (Captured, Response<ResponseBody<B>>) {
     let declared = content_length(&head).unwrap_or(length as u64);
-    let (captured, response) = match collect(body, length, presence, &address).await {
+    match collected {
         Collected::Whole(held) if held.bytes.len() as u64 == declared => {
             let mut told = held.clone();
             if let Some(trailers) = &mut told.trailers {
-                strip_markers(trailers, &door.policy.replayed_header);
+                strip_markers(trailers, &policy.replayed_header);
             }
-            let response = Response::from_parts(head, ResponseBody::held(told));
-            (Captured::Whole(held), response)
+            (Captured::Whole(held), Response::from_parts(head, ResponseBody::held(told)))
         }
-        Collected::Whole(_) | Collected::Broken => (Captured::Broken, refuse(&door.policy, &broken())),
-        Collected::Abandoned => (Captured::Abandoned, refuse(&door.policy, &broken())),
-    };
-    match closing.close(captured).await {
-        Closed::Settled => response,
-        Closed::TakenOver(standing) => late(&door, &address, standing),
+        Collected::Whole(_) | Collected::Broken => (Captured::Broken, refuse(policy, &broken())),
+        Collected::Abandoned => (Captured::Abandoned, refuse(policy, &broken())),
     }
 }
 
@@ -211,17 +230,13 @@ fn broken() -> Refusal {
 }
 
 /// Any other body is fed to the client by a pump of the run's own.
-async fn streamed<S, P>(
-    head: Parts,
-    body: P,
-    closing: Closing<S>,
-    exact: Option<u64>,
-) -> Response<ResponseBody<P>>
+async fn streamed<S, P>(answered: Answered<S, P>) -> Response<ResponseBody<P>>
 where
     P: Body<Data = Bytes> + Send + 'static,
     P::Error: Into<BoxError>,
     S: Store,
 {
+    let Answered { head, body, exact, closing } = answered;
     let address = *closing.address();
     let door = Arc::clone(closing.door());
     // What is known not to be kept is settled before a byte of it is sent.
@@ -254,5 +269,5 @@ fn late<S: Store, P>(
     standing: Option<Claim<Vacant>>,
 ) -> Response<ResponseBody<P>> {
     let unknown = Claim::InFlight { left: Duration::ZERO };
-    answer(&door.policy, address, standing.unwrap_or(unknown))
+    answer(&door.policy, address, standing.unwrap_or(unknown), Room::default())
 }

@@ -11,7 +11,7 @@ fn stored(status: u16, headers: Fields) -> Outcome {
 }
 
 fn replayed(outcome: &Outcome) -> Response<ResponseBody<String>> {
-    replay(&Policy::default(), outcome)
+    replay(&Policy::default(), outcome, Room::default())
 }
 
 fn refused(outcome: &Outcome) -> bool {
