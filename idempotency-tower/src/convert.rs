@@ -142,9 +142,7 @@ fn mark<B>(policy: &Policy, mut response: Response<ResponseBody<B>>) -> Response
     response.extensions_mut().insert(Verdict::Replayed);
     let headers = response.headers_mut();
     headers.insert(policy.replayed_header.clone(), HeaderValue::from_static("true"));
-    if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
