@@ -1,5 +1,7 @@
 //! First answers, replays and refusals.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::{Method, Request, Response, header};
 use http_body_util::Full;
@@ -152,6 +154,30 @@ async fn a_handler_learns_its_attempt_and_outer_layers_the_verdict() {
     assert_eq!(verdict(post("\"the key\"", "b")).await, Verdict::Refused(Code::FingerprintMismatch));
     let replay = door.send(post("\"the key\"", "a")).await;
     assert!(replay.body.starts_with(b"the key "), "{replay:?}");
+}
+
+#[tokio::test]
+async fn a_replay_holds_nothing_of_the_request_it_answers() {
+    #[derive(Clone)]
+    struct Principal;
+
+    let door = Door::answering(policy(), || Response::new(text("order 1")));
+    let copy = || {
+        let mut request = post("k", "a");
+        request.extensions_mut().insert(Principal);
+        for number in 0..40 {
+            let name = http::HeaderName::try_from(format!("x-caller-{number}")).unwrap();
+            request.headers_mut().append(name, header::HeaderValue::from_static("secret"));
+        }
+        request
+    };
+    door.send(copy()).await;
+    let replay = door.open(copy()).await.unwrap();
+    assert_eq!(replay.extensions().get::<Verdict>(), Some(&Verdict::Replayed));
+    assert!(replay.extensions().get::<Principal>().is_none());
+    assert_eq!(replay.extensions().len(), 1);
+    let fields: BTreeSet<_> = replay.headers().keys().map(header::HeaderName::as_str).collect();
+    assert_eq!(fields, BTreeSet::from(["cache-control", "idempotency-replayed"]));
 }
 
 #[tokio::test]
