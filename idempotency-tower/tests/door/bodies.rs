@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use idempotency_store_contract::faults::{Call, Fault};
@@ -266,13 +266,17 @@ async fn an_answer_that_has_no_body_may_declare_another_ones_length() {
 }
 
 #[tokio::test]
-async fn markers_are_taken_off_the_trailers_of_a_first_answer() {
+async fn markers_are_taken_off_the_trailers_of_an_answer() {
+    const OURS: &str = "idempotent-replayed";
+
     let trailers = || {
         let mut trailers = HeaderMap::new();
         trailers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+        trailers.insert(OURS, HeaderValue::from_static("true"));
         trailers.insert("grpc-status", HeaderValue::from_static("0"));
         trailers
     };
+    let policy = || policy().replayed_header(HeaderName::from_static(OURS));
     let known = move || {
         let body = http_body_util::Full::from("done").map_err(crate::setup::never);
         Response::new(body.with_trailers(std::future::ready(Some(Ok(trailers())))).boxed_unsync())
